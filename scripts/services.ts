@@ -1,6 +1,14 @@
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -96,6 +104,39 @@ export async function startPostgres(program: string, options: PostgresOptions): 
   const launch = () => spawn(program, ['-D', data, ...args], { ...user, cwd: folder, stdio: 'ignore' });
   const url = `postgres://deskbell@127.0.0.1:${port}/postgres`;
   return manage(launch, { signal: 'SIGINT', folder, url, isReady: () => acceptsConnections(url) });
+}
+
+/**
+ * PgBouncer in transaction mode, in front of a PostgreSQL of ours, otherwise with its default settings. It is in the
+ * `url`'s place: the same user and databases at another port.
+ */
+export async function startPgBouncer(
+  program: string,
+  postgresUrl: string,
+  settings: Record<string, string> = {},
+): Promise<Service> {
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-pgbouncer-'));
+  const user = unprivilegedUser();
+  if (user) chownSync(folder, user.uid, user.gid);
+  const { port: postgresPort } = new URL(postgresUrl);
+  const port = await freePort();
+  const all = { listen_addr: '127.0.0.1', listen_port: port, pool_mode: 'transaction', unix_socket_dir: '' };
+  const lines = Object.entries({ ...all, auth_type: 'trust', auth_file: join(folder, 'users'), ...settings });
+  writeFileSync(join(folder, 'users'), '"deskbell" ""\n');
+  writeFileSync(
+    join(folder, 'pgbouncer.ini'),
+    [
+      '[databases]',
+      `* = host=127.0.0.1 port=${postgresPort}`,
+      '[pgbouncer]',
+      ...lines.map((line) => line.join('=')),
+    ].join('\n'),
+  );
+  const launch = () =>
+    spawn(program, ['-q', join(folder, 'pgbouncer.ini')], { ...user, cwd: folder, stdio: 'ignore' });
+  const url = new URL(postgresUrl);
+  url.port = String(port);
+  return manage(launch, { signal: 'SIGINT', folder, url: url.href, isReady: () => listens(port) });
 }
 
 export async function startRedis(program: string): Promise<Service> {

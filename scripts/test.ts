@@ -4,6 +4,7 @@
  *
  *   --quick      `npm run test:quick`: SQLite only, in at most a minute; prints what it left out
  *   --times      prints the slowest test files
+ *   TEST_PGBOUNCER=1 in the environment: PostgreSQL is used through PgBouncer in transaction mode
  *   --validate   with file names: also checks their calls against openapi.json. Without file names it always does.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -23,7 +24,7 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
-import { findOrInstall, type Service, startPostgres, startRedis } from './services.ts';
+import { findOrInstall, type Service, startPgBouncer, startPostgres, startRedis } from './services.ts';
 
 const { values: options, positionals: requestedFiles } = parseArgs({
   allowPositionals: true,
@@ -95,6 +96,13 @@ if (options.quick) {
   await start('PostgreSQL', 'postgres', 'postgresql', (program) =>
     startPostgres(program, { durable: false }),
   );
+  if (process.env.TEST_PGBOUNCER === '1') {
+    // Hundreds of databases, each with a pool of its own.
+    const settings = { max_client_conn: '2000', server_idle_timeout: '2' };
+    await start('PgBouncer', 'pgbouncer', 'pgbouncer', (program) =>
+      startPgBouncer(program, process.env.TEST_POSTGRESQL_URL!, settings),
+    );
+  }
   await start('Redis', 'redis-server', 'redis-server', startRedis);
   findBrowser();
   buildDashboard();

@@ -13,6 +13,7 @@ import type { MailSender } from './mail/sender.ts';
 import { openMailSender } from './mailSender.ts';
 import type { Metrics } from './metrics.ts';
 import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
+import { startResealing } from './reseal.ts';
 import type { Vault } from './secrets.ts';
 
 interface BackgroundParts {
@@ -25,6 +26,8 @@ interface BackgroundParts {
   onAttempt: Metrics['attempt'];
   log: Logger;
   now: () => Date;
+  /** How often to look what the previous SECRET_KEY still has to be known for. */
+  keyCheckEveryMs?: number | undefined;
 }
 
 export interface Background {
@@ -56,6 +59,7 @@ export function startBackground(parts: BackgroundParts): Background {
   const indexer = startInboxIndexer({ database, log });
   const changeWorker = startChangeWorker({ database, log, now });
   const mailSender = openMailSender({ config, database, vault, log, now });
+  const resealer = startResealing({ database, vault, log, lookEveryMs: parts.keyCheckEveryMs });
   return {
     worker,
     mailSender,
@@ -66,6 +70,7 @@ export function startBackground(parts: BackgroundParts): Background {
         indexer.stop(),
         changeWorker.stop(),
         mailSender?.stop(),
+        resealer?.stop(),
       ]);
     },
   };

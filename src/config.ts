@@ -5,6 +5,8 @@ import { type ChannelConfig, readChannel, readCountry, readOperatorSettings } fr
 import { type EmbeddingsConfig, readEmbeddings } from './config/embeddings.ts';
 import { allowedHosts, readHosts, readOrigins, readPublicUrl, readTrustProxy } from './config/hosts.ts';
 import { type MailConfig, readMail } from './config/mail.ts';
+import { withSecretFiles } from './config/secretFiles.ts';
+import { type UnknownSetting, unknownSettings } from './config/unknown.ts';
 import { createReader, type Environment } from './config/values.ts';
 import { postgresAddressProblem } from './database/address.ts';
 import { CHANNEL_NAMES } from './delivery/channels/descriptors.ts';
@@ -24,9 +26,13 @@ export interface Config {
   databaseUrl: string | undefined;
   databasePoolSize: number;
   databasePreparedStatements: boolean;
+  /** The address of PostgreSQL itself, if `databaseUrl` is that of PgBouncer in transaction mode. */
+  databaseDirectUrl: string | undefined;
   /** Absent only with the embedded database, which has its own key in `secretKeyFile`. */
   secretKey: string | undefined;
   secretKeyFile: string;
+  /** The key before, while what it encrypted is encrypted again. */
+  secretKeyPrevious: string | undefined;
   production: boolean;
   /** Whether an empty database gets the demo data: its passwords are public, so only for this machine. */
   demo: boolean;
@@ -95,6 +101,8 @@ export interface Config {
   logPretty: boolean;
   /** Password hashes computed at the same time. */
   hashesAtOnce: number;
+  /** Variables that look like settings but are none. */
+  unknownSettings: readonly UnknownSetting[];
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -148,14 +156,15 @@ export function callerFolder(): string {
   return (PACKAGED ? undefined : process.env.INIT_CWD) ?? process.cwd();
 }
 
-export function readConfig(env: Environment = process.env): Config {
+export function readConfig(given: Environment = process.env): Config {
   const problems: string[] = [];
+  const env = environmentOf(given);
   const reader = createReader(env, problems);
   const { text, integer, flag, choice, address } = reader;
 
   const databaseUrl = address('DATABASE_URL', ['postgres:', 'postgresql:']);
-  const databaseProblem = databaseUrl && postgresAddressProblem(databaseUrl);
-  if (databaseProblem) problems.push(`DATABASE_URL ${databaseProblem}`);
+  const databaseDirectUrl = address('DATABASE_DIRECT_URL', ['postgres:', 'postgresql:']);
+  checkDatabaseUrls(databaseUrl, databaseDirectUrl, problems);
   // Unknown values are refused: a typo must not start a demo with public passwords.
   const production =
     choice('NODE_ENV', ['production', 'development', 'test'], 'development') === 'production';
@@ -168,7 +177,10 @@ export function readConfig(env: Environment = process.env): Config {
   const dataDir = resolve(text('DATA_DIR') ?? 'data');
 
   const secretKey = text('SECRET_KEY');
+  const secretKeyPrevious = text('SECRET_KEY_PREVIOUS');
   checkSecretKey(secretKey, databaseUrl, problems);
+  if (secretKeyPrevious !== undefined && secretKeyPrevious === secretKey)
+    problems.push('SECRET_KEY_PREVIOUS must be the key before SECRET_KEY, not the same key.');
 
   const accessTtlSeconds = integer('ACCESS_TOKEN_TTL_SECONDS', 900, 10, 86_400);
   const refreshTtlSeconds = integer('REFRESH_TOKEN_TTL_SECONDS', 30 * 86_400, 60, 366 * 86_400);
@@ -194,8 +206,11 @@ export function readConfig(env: Environment = process.env): Config {
     dataDir,
     databaseUrl,
     databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 1, 1000),
-    databasePreparedStatements: flag('DATABASE_PREPARED_STATEMENTS') ?? true,
+    // Before version 1.21, PgBouncer cannot have them in transaction mode.
+    databasePreparedStatements: flag('DATABASE_PREPARED_STATEMENTS') ?? databaseDirectUrl === undefined,
+    databaseDirectUrl,
     secretKey,
+    secretKeyPrevious,
     secretKeyFile: join(dataDir, 'secret.key'),
     production,
     demo: demo ?? (!databaseUrl && !production && isLocal),
@@ -266,6 +281,7 @@ export function readConfig(env: Environment = process.env): Config {
     // One more than the number of cores, so that no core is idle while a result is passed on. One thread stays free
     // for files and token checks.
     hashesAtOnce: Math.max(1, Math.min(availableParallelism() + 1, threadPoolSize - 1)),
+    unknownSettings: unknownSettings(env, reader.names),
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
@@ -277,14 +293,36 @@ export interface ApiAccess {
   key: string;
 }
 
-export function readApiAccess(env: Environment = process.env): ApiAccess {
+export function readApiAccess(given: Environment = process.env): ApiAccess {
   const problems: string[] = [];
+  const env = environmentOf(given);
   const { text, address } = createReader(env, problems);
   const url = address('DESKBELL_URL', ['http:', 'https:']) ?? 'http://127.0.0.1:8000';
   const key = text('DESKBELL_KEY') ?? '';
   if (key === '') problems.push(`DESKBELL_KEY must be set. "${PROGRAM} key add" creates a key.`);
   if (problems.length > 0) throw new ConfigError(problems);
   return { url, key };
+}
+
+/** With the secrets that are in files. Other mistakes may only follow from a file that cannot be read. */
+function environmentOf(given: Environment): Environment {
+  const problems: string[] = [];
+  const env = withSecretFiles(given, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return env;
+}
+
+function checkDatabaseUrls(
+  databaseUrl: string | undefined,
+  directUrl: string | undefined,
+  problems: string[],
+): void {
+  for (const [name, url] of Object.entries({ DATABASE_URL: databaseUrl, DATABASE_DIRECT_URL: directUrl })) {
+    const problem = url && postgresAddressProblem(url);
+    if (problem) problems.push(`${name} ${problem}`);
+  }
+  if (directUrl !== undefined && databaseUrl === undefined)
+    problems.push('DATABASE_URL must be set with DATABASE_DIRECT_URL.');
 }
 
 function checkDemo(

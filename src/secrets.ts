@@ -9,13 +9,48 @@ export interface Vault {
   open(sealed: string, purpose: string): string;
   /** The same for the same text, and nobody without the key can find the text by trying all of them. */
   fingerprint(text: string, purpose: string): string;
+  /** Those that may have been stored: the one above first, and while the key changes that of the other key. */
+  fingerprints(text: string, purpose: string): readonly string[];
+  /** The key that has sealed a text. Undefined: none that we know. */
+  keyOf(sealed: string, purpose: string): WhichKey | undefined;
+  /** Present while a previous key is known. */
+  readonly change: KeyChange | undefined;
+  /** Names the key without telling anything about it. */
+  readonly keyName: string;
+}
+
+/** What the previous key sealed is sealed again with the current one. */
+export interface KeyChange {
+  /** The key that seals. Other processes may not know the current one yet, so at first it is the previous one. */
+  readonly sealsWith: WhichKey;
+  /** From now on the current key seals. */
+  sealWithCurrent(): void;
+  /** A vault with only the current key. */
+  readonly current: Pick<Vault, 'seal' | 'fingerprint'>;
+}
+
+export type WhichKey = 'current' | 'previous';
+
+/** A column of sealed texts. A new one is also an entry in src/reseal.ts. */
+export interface Sealed {
+  table: string;
+  /** What its rows are, for people. */
+  about: string;
+  /** The columns of its key, in order. */
+  key: readonly string[];
+  column: string;
+  purposeOf(row: Readonly<Record<string, string | number>>): string;
+  /** A column with a fingerprint of something in the text. */
+  fingerprint?: { column: string; of(plain: string, vault: Pick<Vault, 'fingerprint'>): string };
 }
 
 export class VaultError extends Error {}
 
 const FORMAT = 'v1';
 
-export function createVault(secretKey: string): Vault {
+type Key = Pick<Vault, 'seal' | 'open' | 'fingerprint'>;
+
+function createKey(secretKey: string): Key {
   const key = Buffer.from(hkdfSync('sha256', secretKey, 'deskbell', 'vault', 32));
   return {
     seal(plain, purpose) {
@@ -42,6 +77,56 @@ export function createVault(secretKey: string): Vault {
     fingerprint: (text, purpose) =>
       createHmac('sha256', key).update(`${purpose}\n${text}`).digest('base64url'),
   };
+}
+
+export function createVault(secretKey: string, previousKey?: string): Vault {
+  const current = createKey(secretKey);
+  const keyName = current.fingerprint('', 'name of the key');
+  if (previousKey === undefined || previousKey === secretKey) {
+    return {
+      ...current,
+      fingerprints: (...given) => [current.fingerprint(...given)],
+      keyOf: (...given) => (opens(current, ...given) ? 'current' : undefined),
+      keyName,
+      change: undefined,
+    };
+  }
+  const keys: Record<WhichKey, Key> = { current, previous: createKey(previousKey) };
+  let sealsWith: WhichKey = 'previous';
+  const other = () => (sealsWith === 'current' ? 'previous' : 'current');
+  return {
+    seal: (...given) => keys[sealsWith].seal(...given),
+    open(...given) {
+      try {
+        return keys[sealsWith].open(...given);
+      } catch {
+        return keys[other()].open(...given);
+      }
+    },
+    fingerprint: (...given) => keys[sealsWith].fingerprint(...given),
+    fingerprints: (...given) => [keys[sealsWith].fingerprint(...given), keys[other()].fingerprint(...given)],
+    keyOf: (...given) => (['current', 'previous'] as const).find((which) => opens(keys[which], ...given)),
+    keyName,
+    change: {
+      get sealsWith() {
+        return sealsWith;
+      },
+      sealWithCurrent() {
+        sealsWith = 'current';
+      },
+      current,
+    },
+  };
+}
+
+function opens(key: Key, sealed: string, purpose: string): boolean {
+  try {
+    key.open(sealed, purpose);
+    return true;
+  } catch (error) {
+    if (error instanceof VaultError) return false;
+    throw error;
+  }
 }
 
 export function newSecretKey(): string {

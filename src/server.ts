@@ -4,6 +4,7 @@ import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
 import { recordMigrations, SERVER } from './audit/record.ts';
 import { createFactors } from './auth/factors/factors.ts';
+import { followKeyChange, type KeyFollower } from './auth/keyChange.ts';
 import { openKeyring } from './auth/keys.ts';
 import { createMachineKeys } from './auth/machineKeys/verify.ts';
 import { createPasswords, type Passwords } from './auth/passwords/passwords.ts';
@@ -51,6 +52,12 @@ export interface Server {
   close(): Promise<void>;
 }
 
+interface ServerOptions {
+  demoHistory?: boolean;
+  /** For tests. */
+  keyCheckEveryMs?: number;
+}
+
 const NO_USERS =
   `There are no users yet. Create the first one: ${PROGRAM} merchant add "My shop", then ` +
   `${PROGRAM} user add --merchant 1 --email me@shop.example --name "My name"`;
@@ -62,12 +69,13 @@ export async function openServer(
   config: Config,
   log: Logger,
   now = () => new Date(),
-  { demoHistory = false } = {},
+  { demoHistory = false, keyCheckEveryMs }: ServerOptions = {},
 ): Promise<Server> {
   const database = await openDatabase(config, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
   );
   let revocations: Revocations | undefined;
+  let keyFollower: KeyFollower | undefined;
   try {
     const applied = await migrate(database, now);
     for (const { version, name } of applied) log.info({ version, name }, 'migration applied');
@@ -80,6 +88,7 @@ export async function openServer(
     if (config.production || !config.isLocal) await disableDemo(database, passwords, log, now());
     if (!(await hasUsers(database))) log.warn(NO_USERS);
     const vault = await openFittingVault(database, config);
+    keyFollower = await followKeyChange({ database, vault, log, checkEveryMs: keyCheckEveryMs });
     if (config.secretKey !== undefined && !isEncodedKey(config.secretKey)) {
       log.warn('SECRET_KEY is neither base64 nor hex: it still works for this database, but for no new one');
     }
@@ -130,7 +139,10 @@ export async function openServer(
       demoUsers: config.demo ? createDemoSignIns(database, passwords) : async () => [],
     });
     const background = config.worker
-      ? startBackground({ config, database, vault, channels, embed, onAttempt: metrics.attempt, log, now })
+      ? startBackground({
+          ...{ config, database, vault, channels, embed, log, now, keyCheckEveryMs },
+          onAttempt: metrics.attempt,
+        })
       : undefined;
     const expiring = expireAsks({ database, log, now });
     const releasing = releaseAnswers({ database, outbox, log, now });
@@ -143,6 +155,7 @@ export async function openServer(
       drain,
       async close() {
         clearInterval(cleaning);
+        keyFollower?.stop();
         await Promise.all([expiring.stop(), releasing.stop()]);
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
@@ -157,6 +170,7 @@ export async function openServer(
     };
   } catch (error) {
     revocations?.close();
+    keyFollower?.stop();
     await database.close();
     throw error;
   }

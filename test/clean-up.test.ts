@@ -4,7 +4,7 @@ import pg from 'pg';
 import { cleanUp } from '../src/cleanUp.ts';
 import type { Param } from '../src/database/database.ts';
 import { createLogger } from '../src/log.ts';
-import { type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts';
+import { type Deskbell, directUrl, onEachEngine, raise, startDeskbell } from './harness.ts';
 
 const CURRENT_ROWS = 5000;
 const DAY_MS = 24 * 60 * 60_000;
@@ -132,7 +132,7 @@ onEachEngine('clean-up', (engine) => {
       await work().finally(() => database.script(`alter table away rename to ${table};`));
       return;
     }
-    const client = new pg.Client(config.databaseUrl);
+    const client = new pg.Client(directUrl(config));
     await client.connect();
     await client.query(`begin; lock table ${table} in access exclusive mode`);
     await work().finally(() => client.end());

@@ -96,6 +96,7 @@ export function settingsOf({ config }: Deskbell): Record<string, string> {
   return {
     DATA_DIR: config.dataDir,
     ...(config.databaseUrl === undefined ? {} : { DATABASE_URL: config.databaseUrl }),
+    ...(config.databaseDirectUrl === undefined ? {} : { DATABASE_DIRECT_URL: config.databaseDirectUrl }),
     ...(config.secretKey === undefined ? {} : { SECRET_KEY: config.secretKey }),
   };
 }

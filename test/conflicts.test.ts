@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { engines } from './databases.ts';
-import { NOTIFICATIONS, outcome, QUESTION, raise, useDeskbell } from './harness.ts';
+import { directUrl, NOTIFICATIONS, outcome, QUESTION, raise, useDeskbell } from './harness.ts';
 
 /** PostgreSQL ends one of two transactions that wait for each other, and asks to run it again. SQLite writes one at a time. */
 if (engines.includes('postgres')) {
@@ -17,8 +17,8 @@ if (engines.includes('postgres')) {
     const deskbell = useDeskbell('postgres');
     before(async () => {
       token = await deskbell.signIn();
-      other = new pg.Client(deskbell.config.databaseUrl);
-      watcher = new pg.Client(deskbell.config.databaseUrl);
+      other = new pg.Client(directUrl(deskbell.config));
+      watcher = new pg.Client(directUrl(deskbell.config));
       await Promise.all([other.connect(), watcher.connect()]);
       // The server's connection checks for deadlocks after one second, so PostgreSQL ends that one.
       await other.query(`set deadlock_timeout = '20s'`);

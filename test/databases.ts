@@ -12,6 +12,8 @@ import { newSecretKey } from '../src/secrets.ts';
 import { openServer } from '../src/server.ts';
 
 const postgresUrl = process.env.TEST_POSTGRESQL_URL;
+/** With TEST_PGBOUNCER=1 all servers use PostgreSQL through it. */
+const pgBouncerUrl = process.env.TEST_PGBOUNCER_URL;
 export const engines: readonly Engine[] = postgresUrl ? ['sqlite', 'postgres'] : ['sqlite'];
 
 /** A database for a test: the settings to connect to it, and a function to remove it. */
@@ -86,7 +88,7 @@ async function newPostgres(secretKey: string, template = 'template1'): Promise<T
   const { env, remove } = newSqlite();
   return {
     env: {
-      ...{ ...env, DATABASE_URL: url.href, SECRET_KEY: secretKey, DEMO: 'true' },
+      ...{ ...env, ...postgresAddresses(url), SECRET_KEY: secretKey, DEMO: 'true' },
       // Receivers are on this machine. With the embedded database that is the default.
       WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true',
     },
@@ -95,6 +97,13 @@ async function newPostgres(secretKey: string, template = 'template1'): Promise<T
       await remove();
     },
   };
+}
+
+function postgresAddresses(direct: URL): Record<string, string> {
+  if (!pgBouncerUrl) return { DATABASE_URL: direct.href };
+  const pooled = new URL(direct);
+  pooled.port = new URL(pgBouncerUrl).port;
+  return { DATABASE_URL: pooled.href, DATABASE_DIRECT_URL: direct.href };
 }
 
 async function asAdmin(sql: string): Promise<void> {

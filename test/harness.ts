@@ -185,11 +185,16 @@ export function startSecondServer(
   const env = {
     DATA_DIR: config.dataDir,
     DATABASE_URL: config.databaseUrl!,
+    ...(config.databaseDirectUrl ? { DATABASE_DIRECT_URL: config.databaseDirectUrl } : {}),
     SECRET_KEY: config.secretKey!,
     WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: String(config.webhookEndpointsAllowPrivate),
   };
   return startDeskbell('postgres', settings, { env, async remove() {} });
 }
+
+/** The address of PostgreSQL itself, for a test's own sessions. */
+export const directUrl = ({ databaseDirectUrl, databaseUrl }: Config): string | undefined =>
+  databaseDirectUrl ?? databaseUrl;
 
 export const NOTIFICATIONS = '/api/v1/notification';
 /** Aurora's conversations are 1 to 3, Borealis' 4 and 5. */

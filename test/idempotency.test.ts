@@ -8,6 +8,7 @@ import {
   assertError,
   BOREALIS,
   type Deskbell,
+  directUrl,
   NOTIFICATIONS,
   onEachEngine,
   outcome,
@@ -237,7 +238,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
   if (engine === 'postgres') {
     it('returns 409 while the first request is in flight, and replays its response afterwards', async () => {
       const key = newKey();
-      const holder = new pg.Client(deskbell.config.databaseUrl);
+      const holder = new pg.Client(directUrl(deskbell.config));
       await holder.connect();
       try {
         await holder.query('begin');

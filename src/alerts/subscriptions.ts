@@ -5,14 +5,26 @@ import type { Database, Queries, Transaction } from '../database/database.ts';
 import { removeQueue } from '../delivery/queue/endpointEvents.ts';
 import { PUSH_QUEUES } from '../delivery/queue/table.ts';
 import { tooManyDevices } from '../errors.ts';
-import type { Vault } from '../secrets.ts';
+import type { Sealed, Vault } from '../secrets.ts';
 import type { Browser, What } from './rules.ts';
 import { DEFAULTS } from './settings.ts';
 
 /** The browsers that get alerts: the only SQL on push_subscriptions. */
 
 const purposeOf = (merchantId: MerchantId) => `push subscriptions of merchant ${merchantId}`;
-const fingerprintOf = (vault: Vault, endpoint: string) => vault.fingerprint(endpoint, 'push endpoint');
+const ENDPOINT = 'push endpoint';
+
+export const SEALED_SUBSCRIPTIONS: Sealed = {
+  table: 'push_subscriptions',
+  about: 'devices with alerts',
+  key: ['merchant_id', 'id'],
+  column: 'sealed',
+  purposeOf: ({ merchant_id }) => purposeOf(Number(merchant_id) as MerchantId),
+  fingerprint: {
+    column: 'fingerprint',
+    of: (plain, vault) => vault.fingerprint((JSON.parse(plain) as Browser).endpoint, ENDPOINT),
+  },
+};
 
 /** Of all people of a merchant together. */
 const PER_MERCHANT_MAX = 500;
@@ -32,14 +44,22 @@ export async function subscribe(
   merchantId: MerchantId,
   { userId, sessionId, browser, language, at }: NewSubscription,
 ): Promise<void> {
-  const fingerprint = fingerprintOf(vault, browser.endpoint);
-  const known = await database.all<{ merchant_id: MerchantId; id: number; user_id: number }>(
-    'select merchant_id, id, user_id from push_subscriptions where fingerprint = $1 limit 100',
-    [fingerprint],
-  );
-  for (const { merchant_id, id, user_id } of known) {
-    if (merchant_id !== merchantId || user_id !== userId)
-      await database.transaction((tx) => removeSubscription(tx, merchant_id, id));
+  const fingerprint = vault.fingerprint(browser.endpoint, ENDPOINT);
+  for (const stored of vault.fingerprints(browser.endpoint, ENDPOINT)) {
+    const known = await database.all<{ merchant_id: MerchantId; id: number; user_id: number }>(
+      'select merchant_id, id, user_id from push_subscriptions where fingerprint = $1 limit 100',
+      [stored],
+    );
+    for (const { merchant_id, id, user_id } of known) {
+      if (merchant_id !== merchantId || user_id !== userId)
+        await database.transaction((tx) => removeSubscription(tx, merchant_id, id));
+      // With the fingerprint of the other key, the same browser would be a second one.
+      else if (stored !== fingerprint)
+        await database.run(
+          'update push_subscriptions set fingerprint = $3 where merchant_id = $1 and id = $2 returning id',
+          [merchantId, id, fingerprint],
+        );
+    }
   }
   await removeEnded(database, merchantId, userId, at);
   await database.transaction(async (tx) => {
@@ -91,11 +111,13 @@ export async function unsubscribe(
   userId: UserId,
   endpoint: string,
 ): Promise<void> {
-  const row = await database.one<{ id: number }>(
-    'select id from push_subscriptions where merchant_id = $1 and user_id = $2 and fingerprint = $3',
-    [merchantId, userId, fingerprintOf(vault, endpoint)],
-  );
-  if (row) await database.transaction((tx) => removeSubscription(tx, merchantId, row.id));
+  for (const fingerprint of vault.fingerprints(endpoint, ENDPOINT)) {
+    const row = await database.one<{ id: number }>(
+      'select id from push_subscriptions where merchant_id = $1 and user_id = $2 and fingerprint = $3',
+      [merchantId, userId, fingerprint],
+    );
+    if (row) await database.transaction((tx) => removeSubscription(tx, merchantId, row.id));
+  }
 }
 
 export async function listOwn(queries: Queries, merchantId: MerchantId, userId: UserId): Promise<number[]> {

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import type { Vault } from '../secrets.ts';
+import type { Sealed, Vault } from '../secrets.ts';
 
 /** The key pair with which push services recognise this server: the only SQL on vapid_keys. */
 export interface VapidKeys {
@@ -13,6 +13,14 @@ interface Row {
 }
 
 const PURPOSE = 'vapid private key';
+
+export const SEALED_VAPID_KEYS: Sealed = {
+  table: 'vapid_keys',
+  about: 'key for push services',
+  key: ['id'],
+  column: 'sealed_private_key',
+  purposeOf: () => PURPOSE,
+};
 
 /** Made when it is first needed. If several processes need it at the same time, the first one makes it. */
 export function createVapidKeys(database: Database, vault: Vault, now: () => Date): () => Promise<VapidKeys> {

@@ -24,6 +24,8 @@ export interface Attempt {
   addressGroup: string;
   /** Account and address group together, as a keyed hash. */
   place: string;
+  /** The same with the other key, while the key changes. */
+  otherPlace: string | undefined;
   at: Date;
 }
 
@@ -31,8 +33,8 @@ export function attemptOf(email: string, address: string, at: Date, vault: Vault
   const emailKey = emailKeyOf(email);
   const account = accountOf(emailKey);
   const group = addressGroup(address);
-  const place = vault.fingerprint(`${account} ${group}`, 'sign-in place');
-  return { emailKey, account, address, addressGroup: group, place, at };
+  const [place, otherPlace] = vault.fingerprints(`${account} ${group}`, 'sign-in place');
+  return { emailKey, account, address, addressGroup: group, place: place!, otherPlace, at };
 }
 
 const accountOf = (emailKey: string) => createHash('sha256').update(emailKey).digest('base64url');
@@ -111,8 +113,10 @@ export interface FoundAccount {
   lastAtPlace: string | null;
 }
 
+const LONG_AGO = '1970-01-01T00:00:00.000Z';
+
 export async function findAccount(queries: Queries, attempt: Attempt): Promise<FoundAccount> {
-  const { emailKey, place, at } = attempt;
+  const { emailKey, place, otherPlace, at } = attempt;
   const { params, bind } = createParams();
   // `full_since_0` and so on: the oldest failure that counts if the limit is reached, otherwise null.
   const fullSince = latestFailures(attempt, () => false, bind).map(
@@ -133,6 +137,12 @@ export async function findAccount(queries: Queries, attempt: Attempt): Promise<F
     const isExempt = row.last_at !== null && !appliesToKnown;
     return since == null || isExempt ? 0 : Date.parse(since) + windowMs - at.getTime();
   });
+  if (row.id !== null && row.last_at === null && otherPlace !== undefined)
+    return findAccount(queries, { ...attempt, place: otherPlace, otherPlace: undefined }).then((found) => ({
+      ...found,
+      // Known, but not under this key: it is remembered again.
+      lastAtPlace: found.lastAtPlace && LONG_AGO,
+    }));
   return {
     account: row.id === null ? undefined : row,
     retryAfterSeconds: Math.max(0, Math.ceil(Math.max(...waitsMs) / 1000)),

@@ -4,7 +4,7 @@ import type { CryptoKey, JWK } from 'jose';
 import { recordEvent, type Who } from '../audit/record.ts';
 import { type Database, type Queries, REVOCATIONS } from '../database/database.ts';
 import { withoutDeadline } from '../database/deadline.ts';
-import { type Vault, VaultError } from '../secrets.ts';
+import { type Sealed, type Vault, VaultError } from '../secrets.ts';
 
 export const ALGORITHM = 'EdDSA';
 /** Commands that only list keys, or compare them with SECRET_KEY, start faster without it. */
@@ -174,6 +174,15 @@ async function privateHalf(row: KeyRow, vault: Vault): Promise<CryptoKey> {
 
 const purposeOf = (kid: string) => `signing key ${kid}`;
 
+/** The last to be sealed again: a server does not start without the key of these. */
+export const SEALED_SIGNING_KEYS: Sealed = {
+  table: 'signing_keys',
+  about: 'signing keys',
+  key: ['kid'],
+  column: 'sealed_private_key',
+  purposeOf: ({ kid }) => purposeOf(String(kid)),
+};
+
 /** Creates a key, which signs from now on. Returns its `kid`. */
 async function addKey(queries: Queries, vault: Vault, now: Date): Promise<string> {
   return insertKey(queries, await makeKey(vault), now.toISOString());
@@ -244,7 +253,7 @@ export async function removeKeysReplacedBefore(queries: Queries, time: Date): Pr
   return rows.map(({ kid }) => kid);
 }
 
-/** Whether SECRET_KEY can decrypt the signing keys in the database. */
+/** Whether SECRET_KEY, or the key before it, can decrypt the signing keys in the database. */
 export async function keysOpen(queries: Queries, vault: Vault): Promise<boolean> {
   try {
     for (const row of await readKeys(queries)) vault.open(row.sealed_private_key, purposeOf(row.kid));
@@ -253,4 +262,10 @@ export async function keysOpen(queries: Queries, vault: Vault): Promise<boolean>
     if (error instanceof VaultError) return false;
     throw error;
   }
+}
+
+/** Whether the current key has sealed all signing keys: then it has sealed everything. */
+export async function isKeyChanged(queries: Queries, { keyOf }: Vault): Promise<boolean> {
+  const rows = await readKeys(queries);
+  return rows.every(({ kid, sealed_private_key }) => keyOf(sealed_private_key, purposeOf(kid)) === 'current');
 }

@@ -1,12 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
-import type { Config } from '../config.ts';
+import { readVault } from '../auth/vault.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { DESCRIPTORS, findDescriptor } from '../delivery/channels/descriptors.ts';
 import { type Channels, createChannels } from '../delivery/channels/merchantChannels.ts';
 import { merchantsWithOwnChannel } from '../delivery/channels/settings.ts';
 import { readQueueState } from '../delivery/queue/state.ts';
 import { listChannelStops, UNTIL_RESUMED } from '../delivery/worker/stops.ts';
-import { createVault, VaultError } from '../secrets.ts';
+import { VaultError } from '../secrets.ts';
 import { bad, type Check, type Finding, good, hint, withTables } from './checks.ts';
 import { PROGRAM } from './command.ts';
 import { count, minute } from './terminal.ts';
@@ -56,11 +55,6 @@ async function examine(known: Channels, id: MerchantId, whose: string, where: st
     }
     return bad(`The channel ${whose} could not be checked.`, `Check its settings ${where}`);
   }
-}
-
-function readVault({ secretKey, secretKeyFile }: Config) {
-  if (secretKey !== undefined) return createVault(secretKey);
-  return existsSync(secretKeyFile) ? createVault(readFileSync(secretKeyFile, 'utf8').trim()) : undefined;
 }
 
 const REMOTE = DESCRIPTORS.filter(({ isRemote }) => isRemote).map(({ name }) => name);

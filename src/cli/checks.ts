@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { keysOpen, listKeys } from '../auth/keys.ts';
 import { createPasswords } from '../auth/passwords/passwords.ts';
+import { readVault } from '../auth/vault.ts';
 import { riskySettings } from '../config/risks.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
@@ -13,7 +14,7 @@ import { openDemoUsers } from '../demo.ts';
 import { listeningProblem } from '../http/listening.ts';
 import { createEmbed, type EmbeddingsFailure } from '../knowledge/embeddings/client.ts';
 import { listStorage } from '../merchants/storage.ts';
-import { createVault, isEncodedKey, secretKeyProblem } from '../secrets.ts';
+import { isEncodedKey, secretKeyProblem } from '../secrets.ts';
 import { storedBytes } from '../storage.ts';
 import { VERSION } from '../version.ts';
 import { PROGRAM } from './command.ts';
@@ -143,13 +144,12 @@ const keys = withTables(async ({ config, database, now }) => {
   const [newest] = await listKeys(database);
   if (!newest) return hint('There are no signing keys yet.', 'The server creates one when it first starts.');
   const lost = `If it is lost, "${PROGRAM} keys rotate --revoke" continues without it; everybody must sign in again.`;
-  const file = config.secretKeyFile;
-  if (config.secretKey === undefined && !existsSync(file))
-    return bad(`${file} is missing.`, `Restore it. ${lost}`);
-  if (!(await keysOpen(database, createVault(config.secretKey ?? readFileSync(file, 'utf8').trim())))) {
+  const vault = readVault(config);
+  if (!vault) return bad(`${config.secretKeyFile} is missing.`, `Restore it. ${lost}`);
+  if (!(await keysOpen(database, vault))) {
     return bad(
       'SECRET_KEY cannot decrypt the signing keys: it is not the key of this database.',
-      `Set the right one. ${lost}`,
+      `Set the right one, or the key before it as SECRET_KEY_PREVIOUS. ${lost}`,
     );
   }
   const days = Math.floor((now().getTime() - Date.parse(newest.created_at)) / DAY_MS);
@@ -158,7 +158,7 @@ const keys = withTables(async ({ config, database, now }) => {
     age.push(
       ...hint(
         'SECRET_KEY is neither base64 nor hex: it may be easier to guess than 32 random bytes.',
-        `To replace it, set a key of "${PROGRAM} secret", run "${PROGRAM} keys rotate --revoke" and set the merchants’ channels again.`,
+        `To replace it, set a key of "${PROGRAM} secret", and the old one as SECRET_KEY_PREVIOUS: see docs/production.md.`,
       ),
     );
   }

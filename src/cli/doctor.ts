@@ -4,6 +4,7 @@ import { databaseExists, openDatabase } from '../database/open.ts';
 import { CHANNEL_CHECKS } from './channelChecks.ts';
 import { CHECKS, type Finding } from './checks.ts';
 import { command as define } from './command.ts';
+import { ENCRYPTION_CHECKS } from './keys/checks.ts';
 
 const MARKS = { good: '✔', hint: '!', bad: '✖' } as const;
 
@@ -35,7 +36,7 @@ async function examine(): Promise<Finding[]> {
     });
   }
   try {
-    for (const check of [...CHECKS, ...CHANNEL_CHECKS]) {
+    for (const check of [...CHECKS, ...ENCRYPTION_CHECKS, ...CHANNEL_CHECKS]) {
       findings.push(...(await check({ config, database, absence, now: () => new Date() }).catch(failed)));
     }
   } finally {

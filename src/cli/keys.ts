@@ -1,8 +1,9 @@
 import { listKeys, rotateKeys } from '../auth/keys.ts';
-import { openFittingVault } from '../auth/vault.ts';
-import { command } from './command.ts';
+import { openFittingVault, readVault } from '../auth/vault.ts';
+import { command, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
-import { count, minute } from './terminal.ts';
+import { reportSealed } from './keys/sealed.ts';
+import { count, createTable, minute } from './terminal.ts';
 import { COMMAND_LINE } from './who.ts';
 
 export const commands = {
@@ -20,6 +21,27 @@ export const commands = {
         none: 'There are no keys yet. The server creates one when it first starts.',
       };
     },
+  }),
+
+  status: command({
+    about: 'Show what SECRET_KEY and SECRET_KEY_PREVIOUS have encrypted',
+    details: 'Says when SECRET_KEY_PREVIOUS can be removed. Changes nothing.',
+    run: () =>
+      withDatabase(async (database, config) => {
+        const vault = readVault(config);
+        if (!vault) throw new Failure(`${config.secretKeyFile} is missing. Restore it.`);
+        const { rows, total, previousNeeded, summary } = await reportSealed(database, vault);
+        const table = createTable([
+          { title: 'ROWS', value: ({ what }) => what },
+          { title: 'SECRET_KEY', value: ({ current }) => current },
+          { title: 'SECRET_KEY_PREVIOUS', value: ({ previous }) => previous },
+          { title: 'NEITHER', value: ({ neither }) => neither },
+        ]);
+        return {
+          text: `${table(rows)}\n\n${summary}`,
+          json: { rows, total, previous_needed: previousNeeded, summary },
+        };
+      }),
   }),
 
   rotate: command({

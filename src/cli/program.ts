@@ -1,9 +1,10 @@
+import { nearest } from '../config/nearest.ts';
 import { ConfigError, settingsHelp } from '../config.ts';
 import { DatabaseProblem, DatabaseUnavailable } from '../database/database.ts';
 import { PACKAGED } from '../installation.ts';
 import { VaultError } from '../secrets.ts';
 import { VERSION } from '../version.ts';
-import { helpOf, nearest, readArguments } from './arguments.ts';
+import { helpOf, readArguments } from './arguments.ts';
 import { type Command, type CommandFile, Failure, type Outcome, PROGRAM, UsageError } from './command.ts';
 import { createTable } from './terminal.ts';
 
@@ -26,7 +27,7 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
   },
   audit: { about: 'Who did what: list', load: () => import('./audit.ts') },
   key: { about: 'Keys of merchants’ programs: add, list, revoke', load: () => import('./key.ts') },
-  keys: { about: 'Signing keys: list, rotate', load: () => import('./keys.ts') },
+  keys: { about: 'Signing keys and SECRET_KEY: list, rotate, status', load: () => import('./keys.ts') },
   db: { about: 'The database: migrate, status', load: () => import('./db.ts') },
   demo: { about: 'Add the demo data to an empty database', load: () => import('./demo.ts') },
   mcp: { about: 'Connect an AI assistant over MCP (stdio)', load: () => import('./mcp.ts') },

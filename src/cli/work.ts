@@ -1,5 +1,7 @@
+import { followKeyChange } from '../auth/keyChange.ts';
 import { openFittingVault } from '../auth/vault.ts';
 import { startBackground } from '../background.ts';
+import { riskySettings } from '../config/risks.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { createChannels } from '../delivery/channels/merchantChannels.ts';
@@ -33,6 +35,7 @@ async function work(database: Database, config: Config): Promise<number> {
   // Handle signals before it sends anything, and before it says that it does.
   const stopSignal = signalled();
   const vault = await openFittingVault(database, config);
+  const keyFollower = await followKeyChange({ database, vault, log });
   const channels = createChannels({ database, vault, now }, config);
   let attempts = 0;
   const { embeddings } = config;
@@ -51,9 +54,11 @@ async function work(database: Database, config: Config): Promise<number> {
     now,
   });
   const releasing = releaseAnswers({ database, outbox: createOutbox(database, config), log, now });
+  for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
   log.info({ channel: config.channel.name }, 'sending messages');
   log.flush();
   log.info({ signal: await stopSignal }, 'stopping');
+  keyFollower.stop();
   await Promise.all([releasing.stop(), background.stop()]);
   log.flush();
   return attempts;

@@ -1,7 +1,10 @@
+import type { UnknownSetting } from './unknown.ts';
+
 interface Settings {
   host: string;
   trustProxy: boolean | number | string;
   allowedHosts: string[] | undefined;
+  unknownSettings: readonly UnknownSetting[];
 }
 
 /** Valid settings that are probably a mistake. The server logs them at its start, and the doctor shows them. */
@@ -9,6 +12,7 @@ export function riskySettings({
   trustProxy,
   allowedHosts,
   host,
+  unknownSettings,
 }: Settings): { message: string; fix: string }[] {
   const risks: { message: string; fix: string }[] = [];
   if (trustProxy === true) {
@@ -21,6 +25,12 @@ export function riskySettings({
     risks.push({
       message: `HOST ${host} is open to other machines, and requests for every host name are answered.`,
       fix: 'Set PUBLIC_URL to the address that people use, such as https://desk.shop.example.',
+    });
+  }
+  for (const { name, near } of unknownSettings) {
+    risks.push({
+      message: `${name} is not a setting of Deskbell and has no effect.`,
+      fix: near === undefined ? 'See docs/settings.md.' : `Did you mean ${near}?`,
     });
   }
   return risks;

@@ -2,7 +2,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads values of the environment. A mistake becomes a line in `problems`, so that all are reported together. */
 export function createReader(env: Environment, problems: string[]) {
-  const text = (key: string): string | undefined => env[key]?.trim() || undefined;
+  /** The names of all settings that were asked for. */
+  const names = new Set<string>();
+
+  const text = (key: string): string | undefined => {
+    names.add(key);
+    return env[key]?.trim() || undefined;
+  };
 
   const integer = (key: string, fallback: number, min: number, max: number): number => {
     const given = text(key);
@@ -46,7 +52,7 @@ export function createReader(env: Environment, problems: string[]) {
     return given;
   };
 
-  return { text, integer, flag, choice, address };
+  return { names, text, integer, flag, choice, address };
 }
 
 export type Reader = ReturnType<typeof createReader>;

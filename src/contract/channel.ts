@@ -22,7 +22,8 @@ export const ChannelView = Type.Object(
     }),
     since: Type.Union([Timestamp, Type.Null()], { description: 'Since when it is not `ok`.' }),
     until: Type.Union([Timestamp, Type.Null()], {
-      description: 'When Deskbell tries it next; null if it is `ok`, or stopped until the operator resumes it.',
+      description:
+        'When Deskbell tries it next; null if it is `ok`, or stopped until the operator resumes it.',
     }),
   },
   {

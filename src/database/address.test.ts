@@ -5,8 +5,8 @@ import { readPostgresAddress } from './address.ts';
 it('reads the hosts of an address as libpq does', () => {
   const cases: Record<string, [string, number, string][]> = {
     'postgres://u:a,b%40@one:5001,two/db?sslmode=require': [
-      ['one', 5001, 'postgres://u:a,b%40@one:5001/db?sslmode=require'],
-      ['two', 5432, 'postgres://u:a,b%40@two:5432/db?sslmode=require'],
+      ['one', 5001, 'postgres://u:a,b%40@one:5001/db?sslmode=require&uselibpqcompat=true'],
+      ['two', 5432, 'postgres://u:a,b%40@two:5432/db?sslmode=require&uselibpqcompat=true'],
     ],
     'postgresql://[::1]:5433,[2001:db8::2]/db': [
       ['::1', 5433, 'postgresql://[::1]:5433/db'],

@@ -33,7 +33,7 @@ export function createHosts(url: string): Hosts {
   if (address.hosts.length === 1) {
     return {
       Client: pg.Client,
-      url,
+      url: first.url,
       invalidate() {},
       isOutdated: () => false,
       onMoved() {},

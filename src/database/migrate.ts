@@ -64,10 +64,7 @@ async function apply(database: Database, migration: Migration, appliedAt: string
 }
 
 /** Throws if this program cannot use the database. */
-export async function migrationStatus(
-  database: Reads,
-  folder: URL = MIGRATIONS,
-): Promise<MigrationStatus[]> {
+export async function migrationStatus(database: Reads, folder: URL = MIGRATIONS): Promise<MigrationStatus[]> {
   const known = readMigrations(database.engine, folder);
   const applied = await appliedMigrations(database, known);
   const done = new Map(applied.map((row) => [row.version, row.applied_at]));
@@ -85,10 +82,7 @@ async function pendingMigrations(database: Reads, folder: URL): Promise<Migratio
   return known.filter(({ version }) => !applied.some((row) => row.version === version));
 }
 
-async function appliedMigrations(
-  database: Reads,
-  known: readonly Migration[],
-): Promise<AppliedMigration[]> {
+async function appliedMigrations(database: Reads, known: readonly Migration[]): Promise<AppliedMigration[]> {
   const exists = await database.one(
     database.engine === 'sqlite'
       ? `select 1 from sqlite_master where name = 'schema_migrations'`

@@ -9,6 +9,7 @@ interface DatabaseOptions {
   dataDir: string;
   databasePoolSize: number;
   databasePreparedStatements: boolean;
+  databaseDirectUrl?: string | undefined;
 }
 
 /** `serve` locks the folder of the embedded database. A `command` does not, so it can run while the server runs. */
@@ -23,6 +24,7 @@ export async function openDatabase(
   return openPostgres(options.databaseUrl, {
     poolSize: options.databasePoolSize,
     preparedStatements: options.databasePreparedStatements,
+    directUrl: options.databaseDirectUrl,
     ...(onConnectionLost ? { onConnectionLost } : {}),
   });
 }

@@ -10,26 +10,33 @@ import {
 } from './database.ts';
 import { DeadlinePassed, msLeft, withinDeadline } from './deadline.ts';
 import { createHosts } from './hosts.ts';
+import {
+  APPLICATION_NAME,
+  BEGIN_POOLED,
+  CANCEL_LATE,
+  refuseOtherServer,
+  SESSION_TIMEOUTS,
+} from './pooled.ts';
 import { connectionProblem, refusalOf, retryConflicts } from './postgresErrors.ts';
 import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
-import { createSignals } from './signals.ts';
+import { COUNT_ANNOUNCED, createSignals } from './signals.ts';
 import { buildIndex, lockName, lockOwnerName, runTransaction } from './upgrade/postgres.ts';
 
 interface PostgresOptions {
   poolSize: number;
   /** Must be off for a PgBouncer older than 1.21 in transaction mode. */
   preparedStatements: boolean;
+  /**
+   * If `url` is that of PgBouncer in transaction mode: the address of PostgreSQL itself. Everything that needs a session
+   * of its own uses it: LISTEN, migrations and their lock, snapshots.
+   */
+  directUrl: string | undefined;
   /** A connection broke in the background; the pool has already removed it. */
   onConnectionLost?: (error: Error) => void;
 }
 
 /** The most for one connection. In a request, what is left of its time bounds it: see `deadline.ts`. */
 const CONNECT_TIMEOUT_MS = 1500;
-/**
- * Longer than the query time-out. A server whose commit waits for its standby stops waiting at the statement time-out,
- * and then reports a commit that exists on no other machine. By then we no longer read its reply.
- */
-const STATEMENT_TIMEOUT_MS = QUERY_TIMEOUT_MS + 1000;
 /**
  * Outside a request: what the statements of a transaction leave of the first goes to its commit, but never less than the
  * second. In a request, the statements before the commit leave this minimum of its time.
@@ -47,17 +54,24 @@ types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
   const hosts = createHosts(url);
+  const isPooled = options.directUrl !== undefined;
+  const directHosts = options.directUrl === undefined ? hosts : createHosts(options.directUrl);
   const connectionOptions = {
-    connectionString: hosts.url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
-    application_name: 'deskbell',
     types,
   };
-  const pool = new pg.Pool({ ...connectionOptions, Client: hosts.Client, max: options.poolSize });
+  const directOptions = { ...connectionOptions, ...SESSION_TIMEOUTS, connectionString: directHosts.url };
+  const pool = new pg.Pool({
+    ...connectionOptions,
+    connectionString: hosts.url,
+    application_name: APPLICATION_NAME,
+    // PgBouncer refuses settings of a session: see `BEGIN_POOLED` and `CANCEL_LATE`.
+    ...(isPooled ? {} : SESSION_TIMEOUTS),
+    Client: hosts.Client,
+    max: options.poolSize,
+  });
   // Without listeners, a broken connection, idle or in a transaction, would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
   pool.on('connect', (client) => client.on('error', () => {}));
@@ -97,9 +111,11 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     }
   };
 
-  const signals = createSignals(hosts, types, (topic) =>
-    pool.query('select pg_notify($1, $2)', [topic, process.pid]),
-  );
+  const signals = createSignals(directHosts, {
+    types,
+    checkSql: isPooled ? CANCEL_LATE : 'select 1',
+    notify: (topic) => pool.query('select pg_notify($1, $2)', [topic, process.pid]),
+  });
 
   const transact = async <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
     const beganAt = performance.now();
@@ -117,7 +133,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     };
     let broken = false;
     try {
-      await queries.run('begin');
+      await queries.run(isPooled ? BEGIN_POOLED : 'begin');
       const value = await work(tx);
       await commit(client, Math.min(msLeft(), TRANSACTION_MAX_MS - (performance.now() - beganAt)));
       return value;
@@ -137,8 +153,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   };
 
   const openSnapshot = async (): Promise<Snapshot> => {
-    const client = new hosts.Client({
-      ...connectionOptions,
+    const client = new directHosts.Client({
+      ...directOptions,
+      application_name: 'deskbell snapshot',
       idle_in_transaction_session_timeout: SNAPSHOT_PAUSE_MAX_MS,
     });
     client.on('error', () => {});
@@ -157,7 +174,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   };
 
   const newMigrationClient = () =>
-    new hosts.Client({ ...connectionOptions, application_name: 'deskbell migrations' });
+    new directHosts.Client({ ...directOptions, application_name: 'deskbell migrations' });
 
   const queryPool: Query = async <Row>(sql: string, params?: readonly Param[]): Promise<Row[]> => {
     const client = await connect();
@@ -201,8 +218,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     },
 
     async exclusively(name, work, waitMs = EXCLUSIVE_WAIT_MAX_MS) {
-      const client = new hosts.Client({
-        connectionString: hosts.url,
+      const client = new directHosts.Client({
+        connectionString: directHosts.url,
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
         application_name: lockOwnerName(name),
       });
@@ -219,6 +236,10 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
     signal: (topic) => signals.signal(topic),
     listen: (topic, onSignal) => signals.listen(topic, onSignal),
+    announce: (name) => signals.announce(name),
+    async countAnnounced(name) {
+      return (await database.one<{ announced: number }>(COUNT_ANNOUNCED, [name]))!.announced;
+    },
 
     async close() {
       stopWatching();
@@ -232,6 +253,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     if (Number(version?.server_version_num) < 150_000) {
       throw new DatabaseProblem('The PostgreSQL of DATABASE_URL is older than 15. Use 15 or newer.');
     }
+    if (isPooled) await refuseOtherServer(database, new directHosts.Client(directOptions));
   } catch (error) {
     stopWatching();
     await pool.end();

@@ -58,5 +58,7 @@ export function connectionProblem(error: unknown): string {
   const { code, message } = error as { code?: string; message: string };
   if (error instanceof AggregateError || code === 'ECONNREFUSED') return 'nothing answers at its address';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its host name is unknown';
+  if (message.startsWith('unsupported startup parameter'))
+    return 'it is PgBouncer. Set DATABASE_DIRECT_URL to the address of PostgreSQL itself';
   return message.replace(/\.$/, '');
 }

@@ -9,6 +9,8 @@ import type { Hosts } from './hosts.ts';
 export interface Signals {
   signal(topic: string): void;
   listen(topic: string, onSignal: () => void): () => void;
+  /** Holds a shared lock on the name, which ends with the connection: no process that is gone is counted. */
+  announce(name: string): Promise<void>;
   /** A short statement on the connection that listens. Undefined while there is none. */
   query(sql: string, params: readonly Param[]): Promise<pg.QueryResult> | undefined;
   close(): Promise<void>;
@@ -22,13 +24,24 @@ const CHECK_EVERY_MS = 2000;
 const ANSWER_MAX_MS = 2000;
 const CLOSE_MAX_MS = 500;
 
-export function createSignals(
-  hosts: Hosts,
-  types: pg.CustomTypesConfig,
-  notify: (topic: string) => Promise<unknown>,
-): Signals {
+const ANNOUNCE = 'select pg_advisory_lock_shared(hashtextextended($1, 0))';
+/** The processes that hold the lock. PostgreSQL keeps the number of a lock as two halves. */
+export const COUNT_ANNOUNCED = `select count(*) as announced from pg_locks
+  where locktype = 'advisory' and objsubid = 1 and granted
+    and database = (select oid from pg_database where datname = current_database())
+    and (classid::bigint << 32) | objid::bigint = hashtextextended($1, 0)`;
+
+interface SignalParts {
+  types: pg.CustomTypesConfig;
+  /** Runs regularly, to see that the server still answers. */
+  checkSql: string;
+  notify: (topic: string) => Promise<unknown>;
+}
+
+export function createSignals(hosts: Hosts, { types, checkSql, notify }: SignalParts): Signals {
   const local = new EventEmitter().setMaxListeners(0);
   const topics = new Set<string>();
+  const names = new Set<string>();
   const pendingNotifications = new Map<string, NodeJS.Timeout>();
   let client: pg.Client | undefined;
   let isConnected = false;
@@ -68,6 +81,7 @@ export function createSignals(
     disconnect = disconnectNext;
     try {
       await next.connect();
+      for (const name of names) await query(next, ANNOUNCE, [name]);
       for (const topic of topics) await query(next, `listen ${pg.escapeIdentifier(topic)}`);
       isConnected = true;
       // Signals sent while we were disconnected are lost: every listener checks once.
@@ -81,7 +95,7 @@ export function createSignals(
 
   function checkLater(checked: pg.Client, disconnectChecked: () => Promise<void>): void {
     checkTimer = setTimeout(async () => {
-      const answers = await query(checked, 'select 1').catch(() => false);
+      const answers = await query(checked, checkSql).catch(() => false);
       if (answers && !hosts.isOutdated(checked)) checkLater(checked, disconnectChecked);
       else await disconnectChecked();
     }, CHECK_EVERY_MS);
@@ -120,6 +134,13 @@ export function createSignals(
         connecting?.catch(() => {});
       }
       return () => local.off(topic, onSignal);
+    },
+    async announce(name) {
+      names.add(name);
+      if (!client) connecting = connect();
+      else
+        connecting = connecting?.then(async () => void (client && (await query(client, ANNOUNCE, [name]))));
+      await connecting?.catch(() => {});
     },
     query: (sql, params) => (isConnected && client ? query(client, sql, params) : undefined),
     async close() {

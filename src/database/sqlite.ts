@@ -210,6 +210,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
         writer.exec('pragma busy_timeout = 0');
       }
     },
+    async announce() {},
+    countAnnounced: async () => 1,
     async exclusively(name, work, waitMs) {
       const release = await lockExclusively(dataDir, name, waitMs);
       try {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Queries, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
-import type { Vault } from '../secrets.ts';
+import type { Sealed, Vault } from '../secrets.ts';
 import type { Mail } from './mailer.ts';
 
 /** The mails that wait to be sent: the only SQL on mails. */
@@ -32,9 +32,18 @@ interface NewMail extends Mail {
   expiresAt?: Date;
 }
 
-const recipientOf = (vault: Vault, to: string) =>
-  vault.fingerprint(to.trim().toLowerCase(), 'mail recipient');
+/** More than one while the key changes. The first is stored. */
+const recipientsOf = (vault: Vault, to: string) =>
+  vault.fingerprints(to.trim().toLowerCase(), 'mail recipient');
 const purposeOf = (merchantId: number) => `mail of merchant ${merchantId}`;
+
+export const SEALED_MAILS: Sealed = {
+  table: 'mails',
+  about: 'mails to be sent',
+  key: ['merchant_id', 'id'],
+  column: 'sealed',
+  purposeOf: ({ merchant_id }) => purposeOf(Number(merchant_id)),
+};
 
 /**
  * Adds a mail, in the caller's transaction. Signal `MAILS` after the commit. Returns false, without a mail, if the
@@ -46,7 +55,8 @@ export async function enqueueMail(
   merchantId: number,
   { kind, to, subject, text, at, expiresAt }: NewMail,
 ): Promise<boolean> {
-  const recipient = recipientOf(vault, to);
+  const recipients = recipientsOf(vault, to);
+  const recipient = recipients[0]!;
   const { perRecipient, perMerchant, withinMs } = KINDS[kind];
   // Of many at the same time, each counts those before it.
   if (perMerchant !== undefined) await tx.lock(`mails of ${merchantId}`);
@@ -60,7 +70,7 @@ export async function enqueueMail(
     );
     return row !== undefined;
   };
-  if (await isFull('recipient', recipient, perRecipient)) return false;
+  for (const one of recipients) if (await isFull('recipient', one, perRecipient)) return false;
   if (perMerchant !== undefined && (await isFull('merchant_id', merchantId, perMerchant))) return false;
   const sealed = vault.seal(JSON.stringify({ to, subject, text } satisfies Mail), purposeOf(merchantId));
   await tx.run(
@@ -131,12 +141,15 @@ export async function findMailState(
   kind: MailKind,
   to: string,
 ): Promise<'queued' | 'retrying' | 'sent' | 'failed' | undefined> {
-  const row = await queries.one<{ state: 'queued' | 'sent' | 'failed'; code: string | null }>(
-    `select state, code from mails where recipient = $1 and kind = $2 and merchant_id = $3
-      order by created_at desc limit 1`,
-    [recipientOf(vault, to), kind, merchantId],
-  );
-  return row?.state === 'queued' && row.code !== null ? 'retrying' : row?.state;
+  for (const recipient of recipientsOf(vault, to)) {
+    const row = await queries.one<{ state: 'queued' | 'sent' | 'failed'; code: string | null }>(
+      `select state, code from mails where recipient = $1 and kind = $2 and merchant_id = $3
+        order by created_at desc limit 1`,
+      [recipient, kind, merchantId],
+    );
+    if (row) return row.state === 'queued' && row.code !== null ? 'retrying' : row.state;
+  }
+  return undefined;
 }
 
 /** Sent or given up: what it said is removed. */

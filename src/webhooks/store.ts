@@ -3,7 +3,7 @@ import { recordEvent, SERVER } from '../audit/record.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { WEBHOOKS_MAX, type Webhook } from '../contract/webhooks.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
-import type { Vault } from '../secrets.ts';
+import type { Sealed, Vault } from '../secrets.ts';
 
 /** Merchants' systems that receive events: the only SQL on webhook_endpoints, with positions.ts. */
 
@@ -46,6 +46,13 @@ const COLUMNS = `merchant_id, id, sealed_settings, events, description, include_
 
 /** All of it is sealed: an address may contain a key. */
 const purposeOf = (merchantId: MerchantId) => `webhook endpoints of merchant ${merchantId}`;
+export const SEALED_ENDPOINTS: Sealed = {
+  table: 'webhook_endpoints',
+  about: 'webhook endpoints',
+  key: ['merchant_id', 'id'],
+  column: 'sealed_settings',
+  purposeOf: ({ merchant_id }) => purposeOf(Number(merchant_id) as MerchantId),
+};
 const seal = (vault: Vault, merchantId: MerchantId, settings: EndpointSettings) =>
   vault.seal(JSON.stringify(settings), purposeOf(merchantId));
 

@@ -64,7 +64,8 @@ async function retryLocks(newClient: NewClient, work: (client: pg.Client) => Pro
     );
     if (failure === undefined) return;
     if ((failure as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw failure;
-    if (performance.now() > giveUpAt) throw await connected(newClient, (client) => lockProblem(client, failure));
+    if (performance.now() > giveUpAt)
+      throw await connected(newClient, (client) => lockProblem(client, failure));
     await sleep(pauseMs * (0.5 + Math.random() / 2));
   }
 }

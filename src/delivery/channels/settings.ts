@@ -2,7 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { inSlices } from '../../http/limits/slices.ts';
-import { type Vault, VaultError } from '../../secrets.ts';
+import { type Sealed, type Vault, VaultError } from '../../secrets.ts';
 import { lookAgain } from '../queue/release.ts';
 import type { ChannelDescriptor } from './channel.ts';
 import { type ChannelSettings, fieldProblems, type Problem } from './fields.ts';
@@ -34,6 +34,24 @@ interface Row {
 }
 
 export const channelPurpose = (merchantId: number) => `channel of merchant ${merchantId}`;
+
+const purposeOf: Sealed['purposeOf'] = ({ merchant_id }) => channelPurpose(Number(merchant_id));
+export const SEALED_CHANNELS: readonly Sealed[] = [
+  {
+    table: 'channel_settings',
+    about: 'merchants’ channels',
+    key: ['merchant_id'],
+    column: 'sealed_settings',
+    purposeOf,
+  },
+  {
+    table: 'former_channels',
+    about: 'former channels of merchants',
+    key: ['merchant_id', 'replaced_at'],
+    column: 'sealed_settings',
+    purposeOf,
+  },
+];
 
 const unseal = (vault: Vault, merchantId: number, sealed: string | null): ChannelSettings =>
   sealed === null ? {} : JSON.parse(vault.open(sealed, channelPurpose(merchantId)));

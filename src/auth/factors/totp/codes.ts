@@ -1,4 +1,4 @@
-import { type Vault, VaultError } from '../../../secrets.ts';
+import { type Sealed, type Vault, VaultError } from '../../../secrets.ts';
 
 /** Codes of an authenticator app: six digits, a new one every 30 seconds, as every app expects. */
 const PERIOD_SECONDS = 30;
@@ -8,6 +8,14 @@ const ISSUER = 'Deskbell';
 const load = () => import('otplib/functional');
 
 const purposeOf = (userId: number) => `totp secret of user ${userId}`;
+
+export const SEALED_TOTP_SECRETS: Sealed = {
+  table: 'totp_secrets',
+  about: 'authenticator apps',
+  key: ['user_id'],
+  column: 'sealed_secret',
+  purposeOf: ({ user_id }) => purposeOf(Number(user_id)),
+};
 
 /** A new secret, as text for people and as the address in the QR code. `sealedSecret` is what we store. */
 export async function newTotpSecret(
