@@ -1,8 +1,9 @@
 import { flushCompileCache } from 'node:module';
-import { type Config, ConfigError, loadEnvFile, readConfig } from './config.ts';
+import { type Config, loadEnvFile, readConfig } from './config.ts';
 import { loadPhoneNumbers } from './delivery/phone.ts';
 import { DEMO_USERS } from './demo.ts';
 import { listeningProblem } from './http/listening.ts';
+import { type ListenFailure, listenError } from './listenError.ts';
 import { createLogger } from './log.ts';
 import { openServer, type Server } from './server.ts';
 import { startProblem } from './startProblem.ts';
@@ -100,29 +101,6 @@ function stopOnSignal({ app, close }: Server, flush: () => void): void {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-}
-
-interface ListenFailure {
-  code?: string;
-  port?: number;
-}
-
-function listenError({ code, port }: ListenFailure, config: Config): ConfigError | undefined {
-  const setting = port === config.metricsPort ? 'METRICS_PORT' : 'PORT';
-  switch (code) {
-    case 'EADDRINUSE':
-      return new ConfigError([
-        `Port ${port} is in use. Stop the other program, or set ${setting} to another number.`,
-      ]);
-    case 'EACCES':
-      return new ConfigError([`This user may not use port ${port}. Set ${setting} above 1023.`]);
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new ConfigError([`HOST ${config.host} is not an address of this machine.`]);
-    default:
-      return undefined;
-  }
 }
 
 main().catch((error: unknown) => {

@@ -31,6 +31,7 @@ const HTTP_IMPORTS = ['contract/', 'errors.ts', PORT, 'database/deadline.ts', 'm
 const EVERYTHING = [''];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'main.ts': EVERYTHING,
+  'figures.ts': EVERYTHING,
   'background.ts': EVERYTHING,
   'cleanUp.ts': EVERYTHING,
   'server.ts': EVERYTHING,
@@ -51,7 +52,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ],
     ...['export/', 'exportSections.ts'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
-    'secrets.ts',
+    ...['secrets.ts', 'figures.ts'],
   ],
   auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'mail/queue.ts', 'secrets.ts'],
   // Other features enqueue mails, so this one imports none of them.
@@ -166,6 +167,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'http/address.ts',
   ],
   'log.ts': ['config.ts'],
+  'listenError.ts': ['config.ts'],
   contract: [],
   'errors.ts': [],
   'metrics.ts': [],

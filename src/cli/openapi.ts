@@ -6,6 +6,7 @@ import { collectOpenApi, openApiText } from '../http/openapi/document.ts';
 import { OPENAPI_FILE } from '../http/openapi.ts';
 import { createLogger } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
+import { VERSION } from '../version.ts';
 import { command as define } from './command.ts';
 
 export const command = define({
@@ -24,7 +25,12 @@ export const command = define({
 async function openApiDocument(): Promise<string> {
   const config = readConfig({ RATE_LIMIT_PER_MINUTE: '0' });
   const log = createLogger({ logLevel: 'silent', logPretty: false });
-  const parts = { config, log, metrics: createMetrics(), now: () => new Date() } as Parts;
+  const parts = {
+    config,
+    log,
+    metrics: createMetrics({ version: VERSION, engine: 'sqlite', role: 'server' }),
+    now: () => new Date(),
+  } as Parts;
   const app = await buildApp(parts, collectOpenApi);
   try {
     await app.ready();

@@ -69,7 +69,17 @@ export interface Database extends Queries {
   signal(topic: string): void;
   /** Calls back for each signal of this topic. Call the result to stop. */
   listen(topic: string, onSignal: () => void): () => void;
+  /** How many connections are used now. The embedded database has one that writes. */
+  connections(): Connections;
   close(): Promise<void>;
+}
+
+export interface Connections {
+  inUse: number;
+  idle: number;
+  /** Callers that wait for one. */
+  waiting: number;
+  max: number;
 }
 
 /**

@@ -225,6 +225,12 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
     signal: (topic) => signals.signal(topic),
     listen: (topic, onSignal) => signals.listen(topic, onSignal),
+    connections: () => ({
+      inUse: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      max: options.poolSize,
+    }),
 
     async close() {
       stopWatching();
