@@ -116,6 +116,10 @@ export function loadEnvFile(): void {
   }
 }
 
+/** Known before the settings are checked: what is wrong with them must be printed in the right form, too. */
+export const isProduction = (env: Environment = process.env): boolean =>
+  createReader(env, []).text('NODE_ENV') === 'production';
+
 /** The folder from which the program was called: npm changes to the project's folder. */
 export function callerFolder(): string {
   return process.env.INIT_CWD ?? process.cwd();

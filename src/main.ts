@@ -5,6 +5,7 @@ import { DEMO_USERS } from './demo.ts';
 import { listeningProblem } from './http/listening.ts';
 import { type ListenFailure, listenError } from './listenError.ts';
 import { createLogger } from './log.ts';
+import { logProcessEvents, printProblem } from './processOutput.ts';
 import { openServer, type Server } from './server.ts';
 import { startProblem } from './startProblem.ts';
 
@@ -19,6 +20,7 @@ async function main(): Promise<void> {
   loadEnvFile();
   const config = readConfig();
   const log = createLogger(config);
+  logProcessEvents(log);
   // Check the ports before anything is written: starting it twice by mistake must change nothing.
   for (const port of [config.port, config.metricsPort]) {
     const code = port && (await listeningProblem(config.host, port));
@@ -104,6 +106,6 @@ function stopOnSignal({ app, close }: Server, flush: () => void): void {
 }
 
 main().catch((error: unknown) => {
-  console.error(startProblem(error));
+  printProblem(startProblem(error));
   process.exit(1);
 });

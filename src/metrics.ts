@@ -143,7 +143,7 @@ function createFigureGauges(gauge: MakeGauge): Metrics['set'] {
   const connectionsMax = gauge('deskbell_database_connections_max', 'The most connections of this process.');
   const open = gauge(
     'deskbell_deliveries_open',
-    'Messages still to be sent, including those that wait for a limit or a customer. Counted up to 100,000.',
+    'Messages still to be sent, including those that wait for a limit or a customer. Counted up to 10,000.',
   );
   const oldest = gauge('deskbell_deliveries_oldest_seconds', 'Age of the oldest message that is due.');
   const overdue = gauge(

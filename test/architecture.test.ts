@@ -167,6 +167,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'http/address.ts',
   ],
   'log.ts': ['config.ts'],
+  'processOutput.ts': ['config.ts'],
   'listenError.ts': ['config.ts'],
   contract: [],
   'errors.ts': [],

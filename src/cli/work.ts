@@ -12,6 +12,7 @@ import { type ListenFailure, listenError } from '../listenError.ts';
 import { createLogger } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
 import { releaseAnswers } from '../notifications/answers/release.ts';
+import { logProcessEvents } from '../processOutput.ts';
 import { VERSION } from '../version.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
@@ -30,6 +31,8 @@ or Ctrl+C it finishes the messages that are being sent; a second signal stops it
         );
       }
       const attempts = await work(database, config);
+      // In production the log has said so.
+      if (config.production) return { silent: true };
       return { text: `Stopped after ${count(attempts, 'attempt')}.`, json: { attempts } };
     }),
 });
@@ -37,6 +40,7 @@ or Ctrl+C it finishes the messages that are being sent; a second signal stops it
 async function work(database: Database, config: Config): Promise<number> {
   const now = () => new Date();
   const log = createLogger(config);
+  logProcessEvents(log);
   // Handle signals before it sends anything, and before it says that it does.
   const stopSignal = signalled();
   const metrics = createMetrics({ version: VERSION, engine: database.engine, role: 'worker' });
@@ -69,6 +73,7 @@ async function work(database: Database, config: Config): Promise<number> {
   await Promise.all([releasing.stop(), background.stop()]);
   // Last, so that a worker that takes long to stop can be watched.
   await watching?.close();
+  log.info({ attempts }, 'stopped');
   log.flush();
   return attempts;
 }
