@@ -118,7 +118,11 @@ export function loadEnvFile(): void {
 
 /** Known before the settings are checked: what is wrong with them must be printed in the right form, too. */
 export const isProduction = (env: Environment = process.env): boolean =>
-  createReader(env, []).text('NODE_ENV') === 'production';
+  readProduction(createReader(env, []));
+
+/** Unknown values are refused: a typo must not start a demo with public passwords. */
+const readProduction = ({ choice }: ReturnType<typeof createReader>): boolean =>
+  choice('NODE_ENV', ['production', 'development', 'test'], 'development') === 'production';
 
 /** The folder from which the program was called: npm changes to the project's folder. */
 export function callerFolder(): string {
@@ -133,9 +137,7 @@ export function readConfig(env: Environment = process.env): Config {
   const databaseUrl = address('DATABASE_URL', ['postgres:', 'postgresql:']);
   const databaseProblem = databaseUrl && postgresAddressProblem(databaseUrl);
   if (databaseProblem) problems.push(`DATABASE_URL ${databaseProblem}`);
-  // Unknown values are refused: a typo must not start a demo with public passwords.
-  const production =
-    choice('NODE_ENV', ['production', 'development', 'test'], 'development') === 'production';
+  const production = readProduction(reader);
   const host = text('HOST') ?? '127.0.0.1';
   const isLocal = isLoopback(host);
   const publicUrl = readPublicUrl(text('PUBLIC_URL'), problems);
