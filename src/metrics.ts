@@ -6,7 +6,7 @@ export interface Metrics {
   /** The result of an attempt to send a message. */
   attempt(channel: string, outcome: string, code: string): void;
   /** A message has failed for good. */
-  failed(channel: string, reason: string): void;
+  failed(channel: string, reason: string, by: number): void;
   /** A request to the embeddings endpoint: for `documents` or for `questions`. */
   embedding(use: string, outcome: 'ok' | 'failed'): void;
   /** One event stream, or one waiting request, more or less. */
@@ -112,7 +112,7 @@ export function createMetrics(about: About): Metrics {
 
   return {
     attempt: (channel, outcome, code) => attempts.inc({ channel, outcome, code }),
-    failed: (channel, reason) => failures.inc({ channel, reason }),
+    failed: (channel, reason, by) => failures.inc({ channel, reason }, by),
     embedding: (use, outcome) => embeddings.inc({ use, outcome }),
     request(route, method, status, outcome, seconds) {
       requests.inc({ method, route, status, outcome });

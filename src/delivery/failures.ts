@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../contract/ids.ts';
+import { CHANNEL_NAMES } from './channels/descriptors.ts';
+import { ENDPOINT } from './queue/table.ts';
 
 /** Why a message failed for good, in a few words that never change with what a channel says. */
 export const FAILURE_REASONS = [
@@ -40,21 +42,30 @@ export interface FailedDelivery {
   /** Absent if it failed before it was written. */
   deliveryId?: number;
   conversationId: number;
-  /** The type of the channel, or `none` if it never came to one. */
+  /** The type of the channel, or `NO_CHANNEL`. */
   channel: string;
   code: string | undefined;
 }
 
 export type OnFailed = (failed: FailedDelivery) => void;
 
+/** A message that failed before it came to a channel. */
+export const NO_CHANNEL = 'none';
+
 const CODE = /^[\w-]{1,40}$/;
 
 /** A count and a log line for each. */
-export const reportFailures =
-  (log: Logger, count: (channel: string, reason: FailureReason) => void): OnFailed =>
-  ({ merchantId, deliveryId, conversationId, channel, code }) => {
+export function reportFailures(
+  log: Logger,
+  count: (channel: string, reason: FailureReason, by: number) => void,
+): OnFailed {
+  // From zero on: Prometheus cannot see that a count has grown if its first value is already above zero.
+  for (const channel of [...CHANNEL_NAMES, ENDPOINT, NO_CHANNEL]) {
+    for (const reason of FAILURE_REASONS) count(channel, reason, 0);
+  }
+  return ({ merchantId, deliveryId, conversationId, channel, code }) => {
     const reason = failureReason(code);
-    count(channel, reason);
+    count(channel, reason, 1);
     log.warn(
       {
         merchant_id: merchantId,
@@ -67,3 +78,4 @@ export const reportFailures =
       'delivery failed',
     );
   };
+}
