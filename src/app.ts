@@ -46,10 +46,10 @@ import { createSendingTo, createWindows } from './delivery/channels/windows.ts';
 import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
-import { readQueueFigures } from './delivery/queue/state.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
 import { exportRoutes } from './export/routes.ts';
 import { EXPORT_SECTIONS } from './exportSections.ts';
+import { readFigures } from './figures.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
@@ -78,7 +78,6 @@ import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { createConfidence } from './knowledge/confidence/confidence.ts';
 import { confidenceRoutes } from './knowledge/confidence/routes.ts';
 import { createRoutes } from './knowledge/createRoutes.ts';
-import { countDue } from './knowledge/embeddings/store.ts';
 import { fileRoutes } from './knowledge/files/routes.ts';
 import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
@@ -94,7 +93,6 @@ import { merchantRoutes } from './merchants/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
-import { countOverdue } from './notifications/answers/held.ts';
 import { answerRoutes } from './notifications/answers/routes.ts';
 import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
@@ -112,7 +110,6 @@ import { teamRoutes } from './notifications/team/routes.ts';
 import type { Vault } from './secrets.ts';
 import { webhookEventRoutes } from './webhooks/eventRoutes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
-import { countStopped } from './webhooks/store.ts';
 
 export interface Parts {
   config: Config;
@@ -288,13 +285,7 @@ export async function buildApp(
   await app.register(auditRoutes({ database, merchantOf, requireOwner }), { prefix: '/api/v1' });
   await app.register(mcpRoutes, { corsOrigins: config.corsOrigins, publicUrl });
   operationsRoutes(app, parts);
-  const queueFigures = async () => ({
-    ...(await readQueueFigures(database, now())),
-    webhooksStopped: await countStopped(database),
-    answersOverdue: await countOverdue(database, now()),
-    ...(config.embeddings && { vectorsWaiting: await countDue(database, config.embeddings.model) }),
-  });
-  metricsRoutes(app, { ...parts, ...config, queueFigures });
+  metricsRoutes(app, { ...parts, ...config, readFigures: () => readFigures(database, config, now()) });
   if (config.docs) serveDocs(app);
   handleUnknownPaths(app, await serveDashboard(app, config));
   refuseOtherMethods(app, routes);

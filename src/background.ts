@@ -5,6 +5,7 @@ import type { Database } from './database/database.ts';
 import { startChangeWorker } from './database/upgrade/worker.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { processInbound } from './delivery/channels/whatsapp/inbound.ts';
+import type { OnFailed } from './delivery/failures.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { openEndpointChannels } from './endpointChannels.ts';
 import type { createEndpoint } from './knowledge/embeddings/endpoint.ts';
@@ -24,6 +25,7 @@ interface BackgroundParts {
   /** Absent without embeddings. */
   embed: ReturnType<typeof createEndpoint> | undefined;
   onAttempt: Metrics['attempt'];
+  onFailed: OnFailed;
   log: Logger;
   now: () => Date;
   /** How often to look what the previous SECRET_KEY still has to be known for. */
@@ -40,7 +42,7 @@ export interface Background {
 
 /** What a server does besides answering requests, and a separate worker does alone. */
 export function startBackground(parts: BackgroundParts): Background {
-  const { config, database, vault, channels, embed, onAttempt, log, now } = parts;
+  const { config, database, vault, channels, embed, onAttempt, onFailed, log, now } = parts;
   const worker = startWorker({
     database,
     channels,
@@ -48,8 +50,9 @@ export function startBackground(parts: BackgroundParts): Background {
     log,
     now,
     concurrency: config.workerConcurrency,
-    processStatuses: () => processInbound({ database, channels, customerMessages, log, now }),
+    processStatuses: () => processInbound({ database, channels, customerMessages, log, now, onFailed }),
     onAttempt,
+    onFailed,
   });
   const { embeddings } = config;
   const vectorMaker =

@@ -136,6 +136,14 @@ function loadFile(file: string, fix: string): void {
   }
 }
 
+/** Known before the settings are checked: what is wrong with them must be printed in the right form, too. */
+export const isProduction = (env: Environment = process.env): boolean =>
+  readProduction(createReader(env, []));
+
+/** Unknown values are refused: a typo must not start a demo with public passwords. */
+const readProduction = ({ choice }: ReturnType<typeof createReader>): boolean =>
+  choice('NODE_ENV', ['production', 'development', 'test'], 'development') === 'production';
+
 /** Also if this user may not look into its folder: without its settings, a command would use another database. */
 function mayExist(file: string): boolean {
   try {
@@ -165,9 +173,7 @@ export function readConfig(given: Environment = process.env): Config {
   const databaseUrl = address('DATABASE_URL', ['postgres:', 'postgresql:']);
   const databaseDirectUrl = address('DATABASE_DIRECT_URL', ['postgres:', 'postgresql:']);
   checkDatabaseUrls(databaseUrl, databaseDirectUrl, problems);
-  // Unknown values are refused: a typo must not start a demo with public passwords.
-  const production =
-    choice('NODE_ENV', ['production', 'development', 'test'], 'development') === 'production';
+  const production = readProduction(reader);
   const host = text('HOST') ?? '127.0.0.1';
   const isLocal = isLoopback(host);
   const publicUrl = readPublicUrl(text('PUBLIC_URL'), problems);

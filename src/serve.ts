@@ -1,9 +1,11 @@
 import { flushCompileCache } from 'node:module';
-import { type Config, ConfigError, readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { loadPhoneNumbers } from './delivery/phone.ts';
 import { DEMO_USERS } from './demo.ts';
 import { listeningProblem } from './http/listening.ts';
+import { type ListenFailure, listenError } from './listenError.ts';
 import { createLogger } from './log.ts';
+import { logProcessEvents } from './processOutput.ts';
 import { openServer, type Server } from './server.ts';
 
 /**
@@ -17,6 +19,7 @@ const EXIT_AFTER_MS = 9500;
 export async function serve(): Promise<void> {
   const config = readConfig();
   const log = createLogger(config);
+  logProcessEvents(log);
   // Check the ports before anything is written: starting it twice by mistake must change nothing.
   for (const port of [config.port, config.metricsPort]) {
     const code = port && (await listeningProblem(config.host, port));
@@ -109,27 +112,4 @@ function stopOnSignal(
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-}
-
-interface ListenFailure {
-  code?: string;
-  port?: number;
-}
-
-function listenError({ code, port }: ListenFailure, config: Config): ConfigError | undefined {
-  const setting = port === config.metricsPort ? 'METRICS_PORT' : 'PORT';
-  switch (code) {
-    case 'EADDRINUSE':
-      return new ConfigError([
-        `Port ${port} is in use. Stop the other program, or set ${setting} to another number.`,
-      ]);
-    case 'EACCES':
-      return new ConfigError([`This user may not use port ${port}. Set ${setting} above 1023.`]);
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new ConfigError([`HOST ${config.host} is not an address of this machine.`]);
-    default:
-      return undefined;
-  }
 }

@@ -23,6 +23,7 @@ import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
 import { createChannels } from './delivery/channels/merchantChannels.ts';
 import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
+import { reportFailures } from './delivery/failures.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { numberUnread } from './events/log.ts';
@@ -42,6 +43,7 @@ import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
+import { VERSION } from './version.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -96,7 +98,8 @@ export async function openServer(
     revocations = await openRevocations({ ...config, database, keyring, log, now });
     const tokens = createTokens(keyring, revocations, { issuer: config.tokenIssuer, ...config }, now);
     const machineKeys = createMachineKeys({ ...config, database, revocations, log, now });
-    const metrics = createMetrics();
+    const metrics = createMetrics({ version: VERSION, engine: database.engine, role: 'server' });
+    const onFailed = reportFailures(log, metrics.failed);
     const { embeddings } = config;
     const embed = embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding });
     if (config.production && config.channel.name === 'simulator') {
@@ -106,7 +109,7 @@ export async function openServer(
     }
     for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
     const channels = createChannels({ database, vault, now }, config);
-    const outbox = createOutbox(database, config);
+    const outbox = createOutbox(database, config, onFailed);
     const meaning =
       embeddings &&
       embed &&
@@ -142,6 +145,7 @@ export async function openServer(
       ? startBackground({
           ...{ config, database, vault, channels, embed, log, now, keyCheckEveryMs },
           onAttempt: metrics.attempt,
+          onFailed,
         })
       : undefined;
     const expiring = expireAsks({ database, log, now });

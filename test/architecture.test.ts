@@ -34,6 +34,7 @@ const HTTP_IMPORTS = [
 const EVERYTHING = [''];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'serve.ts': EVERYTHING,
+  'figures.ts': EVERYTHING,
   'background.ts': EVERYTHING,
   'cleanUp.ts': EVERYTHING,
   'server.ts': EVERYTHING,
@@ -54,7 +55,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ],
     ...['export/', 'exportSections.ts'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
-    'secrets.ts',
+    ...['secrets.ts', 'figures.ts'],
   ],
   auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'installation.ts', 'mail/queue.ts', 'secrets.ts'],
   // Other features enqueue mails, so this one imports none of them.
@@ -170,6 +171,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'http/address.ts',
   ],
   'log.ts': ['config.ts'],
+  'processOutput.ts': ['config.ts'],
+  'listenError.ts': ['config.ts'],
   contract: [],
   'errors.ts': [],
   'installation.ts': [],

@@ -7,6 +7,7 @@ import { OPENAPI_FILE } from '../http/openapi.ts';
 import { PACKAGED } from '../installation.ts';
 import { createLogger } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
+import { VERSION } from '../version.ts';
 import { command as define, UsageError } from './command.ts';
 
 export const command = define({
@@ -26,7 +27,12 @@ export const command = define({
 async function openApiDocument(): Promise<string> {
   const config = readConfig({ RATE_LIMIT_PER_MINUTE: '0' });
   const log = createLogger({ logLevel: 'silent', logPretty: false });
-  const parts = { config, log, metrics: createMetrics(), now: () => new Date() } as Parts;
+  const parts = {
+    config,
+    log,
+    metrics: createMetrics({ version: VERSION, engine: 'sqlite', role: 'server' }),
+    now: () => new Date(),
+  } as Parts;
   const app = await buildApp(parts, collectOpenApi);
   try {
     await app.ready();

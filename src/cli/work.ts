@@ -5,10 +5,17 @@ import { riskySettings } from '../config/risks.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { createChannels } from '../delivery/channels/merchantChannels.ts';
+import { reportFailures } from '../delivery/failures.ts';
 import { createOutbox } from '../delivery/queue/enqueue.ts';
+import { readFigures } from '../figures.ts';
+import { metricsServer } from '../http/metrics.ts';
 import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
+import { type ListenFailure, listenError } from '../listenError.ts';
 import { createLogger } from '../log.ts';
+import { createMetrics, type Metrics } from '../metrics.ts';
 import { releaseAnswers } from '../notifications/answers/release.ts';
+import { logProcessEvents } from '../processOutput.ts';
+import { VERSION } from '../version.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
 import { count } from './terminal.ts';
@@ -16,7 +23,8 @@ import { count } from './terminal.ts';
 export const command = define({
   about: 'Run a delivery worker',
   details: `Sends messages for servers that run with WORKER=false. Any number of workers can run on one PostgreSQL. On SIGTERM
-or Ctrl+C it finishes the messages that are being sent; a second signal stops it immediately.`,
+or Ctrl+C it finishes the messages that are being sent; a second signal stops it immediately. With METRICS_PORT it has
+/metrics and /healthz on that port.`,
   run: () =>
     withDatabase(async (database, config) => {
       if (database.engine === 'sqlite') {
@@ -25,6 +33,8 @@ or Ctrl+C it finishes the messages that are being sent; a second signal stops it
         );
       }
       const attempts = await work(database, config);
+      // In production the log has said so.
+      if (config.production) return { silent: true };
       return { text: `Stopped after ${count(attempts, 'attempt')}.`, json: { attempts } };
     }),
 });
@@ -32,36 +42,63 @@ or Ctrl+C it finishes the messages that are being sent; a second signal stops it
 async function work(database: Database, config: Config): Promise<number> {
   const now = () => new Date();
   const log = createLogger(config);
+  logProcessEvents(log);
   // Handle signals before it sends anything, and before it says that it does.
   const stopSignal = signalled();
+  const metrics = createMetrics({ version: VERSION, engine: database.engine, role: 'worker' });
+  // Before it sends anything: a worker that nobody can watch must not start.
+  const watching = await serveMetrics(database, config, metrics, now);
   const vault = await openFittingVault(database, config);
   const keyFollower = await followKeyChange({ database, vault, log });
   const channels = createChannels({ database, vault, now }, config);
   let attempts = 0;
   const { embeddings } = config;
-  const onRequest = (use: string, outcome: string) => log.debug({ use, outcome }, 'embeddings request');
+  const onFailed = reportFailures(log, metrics.failed);
   const background = startBackground({
     config,
     database,
     vault,
     channels,
-    embed: embeddings && createEndpoint({ settings: embeddings, log, onRequest }),
+    embed: embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding }),
     onAttempt(channel, outcome, code) {
       attempts += 1;
+      metrics.attempt(channel, outcome, code);
       log.debug({ channel, outcome, code }, 'attempt');
     },
+    onFailed,
     log,
     now,
   });
-  const releasing = releaseAnswers({ database, outbox: createOutbox(database, config), log, now });
+  const releasing = releaseAnswers({ database, outbox: createOutbox(database, config, onFailed), log, now });
   for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
   log.info({ channel: config.channel.name }, 'sending messages');
   log.flush();
   log.info({ signal: await stopSignal }, 'stopping');
   keyFollower.stop();
   await Promise.all([releasing.stop(), background.stop()]);
+  // Last, so that a worker that takes long to stop can be watched.
+  await watching?.close();
+  log.info({ attempts }, 'stopped');
   log.flush();
   return attempts;
+}
+
+/** `/metrics` and `/healthz`, if METRICS_PORT is set. */
+async function serveMetrics(database: Database, config: Config, metrics: Metrics, now: () => Date) {
+  const { host, metricsPort: port } = config;
+  if (port === undefined) return undefined;
+  const own = metricsServer({
+    ...config,
+    metrics,
+    database,
+    readFigures: () => readFigures(database, config, now()),
+  });
+  try {
+    await own.listen({ host, port });
+  } catch (error) {
+    throw listenError(error as ListenFailure, config) ?? error;
+  }
+  return own;
 }
 
 function signalled(): Promise<NodeJS.Signals> {

@@ -76,7 +76,17 @@ export interface Database extends Queries {
   announce(name: string): Promise<void>;
   /** How many processes have announced a name. One for the embedded database, which has only one server. */
   countAnnounced(name: string): Promise<number>;
+  /** How many connections are used now. The embedded database has one that writes. */
+  connections(): Connections;
   close(): Promise<void>;
+}
+
+export interface Connections {
+  inUse: number;
+  idle: number;
+  /** Callers that wait for one. */
+  waiting: number;
+  max: number;
 }
 
 /**

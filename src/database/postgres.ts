@@ -240,6 +240,12 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     async countAnnounced(name) {
       return (await database.one<{ announced: number }>(COUNT_ANNOUNCED, [name]))!.announced;
     },
+    connections: () => ({
+      inUse: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      max: options.poolSize,
+    }),
 
     async close() {
       stopWatching();

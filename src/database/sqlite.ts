@@ -226,6 +226,12 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       signals.on(topic, onSignal);
       return () => signals.off(topic, onSignal);
     },
+    connections: () => ({
+      inUse: flushing ? 1 : 0,
+      idle: flushing ? 0 : 1,
+      waiting: queue.length,
+      max: 1,
+    }),
     async close() {
       while (flushing) await flushing;
       reader.close();

@@ -28,6 +28,12 @@ export const hasEventsAfter = (merchantId: string, position: string) =>
   `((select l.last_position from event_logs l where l.merchant_id = ${merchantId}) > ${position}
     or (select e.seq from new_events e where e.merchant_id = ${merchantId} limit 1) is not null)`;
 
+/** The time of the oldest event of a merchant's log after a position, with or without a position of its own. */
+export const oldestEventAfter = (merchantId: string, position: string) =>
+  `coalesce((select e.at from events e where e.merchant_id = ${merchantId} and e.position > ${position}
+      order by e.position limit 1),
+    (select n.at from new_events n where n.merchant_id = ${merchantId} order by n.seq limit 1))`;
+
 /** The merchants in $1, each as `id`. */
 const MERCHANTS: Readonly<Record<Engine, string>> = {
   sqlite: 'select value as id from json_each($1)',

@@ -1,15 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { Database } from '../database/database.ts';
 import { metricsRefused, notFound, tokenInvalid, tokenMissing } from '../errors.ts';
-import type { Metrics, QueueFigures } from '../metrics.ts';
+import type { Figures, Metrics } from '../metrics.ts';
 import { isFromThisMachine } from './address.ts';
 import { handleErrors, handleUnknownPaths } from './errors.ts';
 import { describeRoute } from './openapi.ts';
 
 export interface MetricsParts {
   metrics: Metrics;
-  queueFigures: () => Promise<QueueFigures>;
+  database: Pick<Database, 'connections'>;
+  readFigures: () => Promise<Figures>;
   host: string;
   metricsToken: string | undefined;
   metricsPort: number | undefined;
@@ -30,16 +32,23 @@ export function metricsRoutes(app: FastifyInstance, parts: MetricsParts): void {
     addRoute(app, parts);
     return;
   }
-  const own = Fastify();
-  handleErrors(own);
-  handleUnknownPaths(own, undefined);
-  addRoute(own, parts);
+  const own = metricsServer(parts);
   app.addHook('onReady', async () => void (await own.listen({ host, port })));
   app.addHook('onClose', () => own.close());
 }
 
+/** `/metrics` and `/healthz` without the rest: for METRICS_PORT, and for a process that has no other address. */
+export function metricsServer(parts: MetricsParts): FastifyInstance {
+  const own = Fastify();
+  handleErrors(own);
+  handleUnknownPaths(own, undefined);
+  addRoute(own, parts);
+  own.get('/healthz', async () => ({ status: 'ok' }));
+  return own;
+}
+
 function addRoute(app: FastifyInstance, parts: MetricsParts): void {
-  const { metrics, queueFigures } = parts;
+  const { metrics } = parts;
   app.get(
     '/metrics',
     {
@@ -58,10 +67,20 @@ function addRoute(app: FastifyInstance, parts: MetricsParts): void {
       preParsing: async (request) => checkAccess(request, parts),
     },
     async (_request, reply) => {
-      const queue = await queueFigures().catch(() => undefined);
-      return reply.type(metrics.contentType).send(await metrics.text(queue));
+      await updateFigures(parts);
+      return reply.type(metrics.contentType).send(await metrics.text());
     },
   );
+}
+
+export async function updateFigures({
+  metrics,
+  database,
+  readFigures,
+}: Pick<MetricsParts, 'metrics' | 'database' | 'readFigures'>): Promise<void> {
+  // Before the scrape itself takes a connection.
+  const connections = database.connections();
+  metrics.set(connections, await readFigures().catch(() => undefined));
 }
 
 function checkAccess(request: FastifyRequest, { metricsToken, metricsPort, production }: MetricsParts): void {

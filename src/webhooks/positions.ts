@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
-import { hasEventsAfter } from '../events/log.ts';
+import { hasEventsAfter, oldestEventAfter } from '../events/log.ts';
 import type { Endpoint } from './store.ts';
 
 /** How far each endpoint has got in the log of events, and in a replay. */
@@ -20,6 +20,23 @@ export function listDue(
       order by merchant_id, id limit $3`,
     [after?.merchant_id ?? 0, after?.id ?? 0, limit],
   );
+}
+
+/** A scrape must stay cheap: it looks at no more endpoints than this. */
+const LAG_ENDPOINTS_MAX = 5000;
+
+/**
+ * For the metrics: when the oldest event happened that is not in the queue of its endpoint yet. Not of endpoints that
+ * fail: their events wait for them, not for us.
+ */
+export async function oldestUndispatched(queries: Queries): Promise<string | undefined> {
+  const row = await queries.one<{ oldest: string | null }>(
+    `select min(oldest) as oldest from (
+      select ${oldestEventAfter('w.merchant_id', 'w.position')} as oldest from webhook_endpoints w
+        where w.enabled = 1 and w.failing_since is null
+        order by w.merchant_id, w.id limit ${LAG_ENDPOINTS_MAX}) looked_at`,
+  );
+  return row?.oldest ?? undefined;
 }
 
 /** False if another worker was faster, or the endpoint is turned off or gone. */

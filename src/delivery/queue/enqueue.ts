@@ -3,6 +3,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import { CHANGES, type Database, type Queries } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
+import { NO_CHANNEL, type OnFailed } from '../failures.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
 import { failedReportStep, firstEventsStep } from './events.ts';
@@ -71,11 +72,16 @@ interface OutboxDefaults {
 export function createOutbox(
   database: Database,
   { channelDailyLimit, defaultCountry }: OutboxDefaults,
+  onFailed?: OnFailed,
 ): Outbox {
   return {
     defaultCountry,
     async prepare(queries, merchantId, delivery, after) {
       const address = readAddress(delivery, defaultCountry);
+      if (address.state === 'failed') {
+        const { conversationId } = delivery;
+        onFailed?.({ merchantId, conversationId, channel: NO_CHANNEL, code: NO_PHONE_NUMBER });
+      }
       const waitsUntil =
         delivery.mode === 'campaign' && address.state === 'queued'
           ? await quotaFreeAt(queries, merchantId, address.recipient, channelDailyLimit, delivery.at)

@@ -1,5 +1,6 @@
+import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import { IS_CHANNEL, OPEN } from './table.ts';
+import { ENDPOINT, NEVER, OPEN } from './table.ts';
 
 /** The messages to customers as a whole, for the operator. */
 export interface QueueState {
@@ -23,10 +24,7 @@ export async function readQueueState(queries: Queries, at: Date): Promise<QueueS
         min(case when state <> 'waiting' then created_at end) as oldest
       from deliveries where state in ${OPEN} and endpoint_id = 0`,
   );
-  const due = await queries.one<{ due_at: string }>(
-    'select due_at from delivery_queues where due_at <= $1 order by due_at limit 1',
-    [at.toISOString()],
-  );
+  const due = await queries.one<{ due_at: string }>(FIRST_DUE, [at.toISOString()]);
   return {
     queued: row?.queued ?? 0,
     waitingForLimit: row?.limit_waits ?? 0,
@@ -36,19 +34,83 @@ export async function readQueueState(queries: Queries, at: Date): Promise<QueueS
   };
 }
 
+/** A scrape must stay cheap when a million messages wait: it counts no further than this. */
+const COUNTED_MAX = 10_000;
+/** How many merchants' queues it looks at, those that are due first. */
+const QUEUES_MAX = 1000;
+
+/** How many channels are in a state: `open` and `half_open` of the circuit breaker, or `stopped`, which refuse us. */
+export interface ChannelsInState {
+  type: string;
+  state: 'open' | 'half_open' | 'stopped';
+  count: number;
+}
+
+/** The age of the oldest message of one merchant that waits neither for the limit nor for the customer. */
+export interface QueueAge {
+  merchantId: MerchantId;
+  seconds: number;
+}
+
 /** For the metrics. */
 export async function readQueueFigures(queries: Queries, at: Date) {
-  const { queued, waitingForLimit, waitingForCustomer, oldestAt } = await readQueueState(queries, at);
-  const stops = await queries.one<{ breakers: number; stopped: number }>(
-    `select count(case when kind = 'not_answering' then 1 end) as breakers,
-        count(case when kind = 'refused' and until > $1 then 1 end) as stopped from channel_stops where ${IS_CHANNEL}`,
+  // The plus keeps SQLite from an index of all messages to customers, sent ones included.
+  const row = await queries.one<{ open: number }>(
+    `select count(*) as open from (
+      select 1 from deliveries where state in ${OPEN} and +endpoint_id = 0 limit ${COUNTED_MAX}) counted`,
+  );
+  const channels = await readChannelStates(queries, at);
+  const own = channels.filter(({ type }) => type !== ENDPOINT);
+  const countOf = (...states: ChannelsInState['state'][]) =>
+    own.reduce((sum, { state, count }) => (states.includes(state) ? sum + count : sum), 0);
+  const ages = await readQueueAges(queries, at);
+  const due = await queries.one<{ due_at: string }>(FIRST_DUE, [at.toISOString()]);
+  return {
+    open: row?.open ?? 0,
+    oldestSeconds: ages[0]?.seconds ?? 0,
+    overdueSeconds: due ? secondsSince(due.due_at, at) : 0,
+    breakersOpen: countOf('open', 'half_open'),
+    channelsStopped: countOf('stopped'),
+    channels,
+    ages,
+  };
+}
+
+const FIRST_DUE = 'select due_at from delivery_queues where due_at <= $1 order by due_at limit 1';
+
+const secondsSince = (time: string, at: Date) => Math.max(0, (at.getTime() - Date.parse(time)) / 1000);
+
+/** Of each type of channel, including the merchants' webhook endpoints. */
+async function readChannelStates(queries: Queries, at: Date): Promise<ChannelsInState[]> {
+  const rows = await queries.all<{ channel_id: string; kind: string; until: string }>(
+    `select channel_id, kind, until from channel_stops where until > $1 or kind = 'not_answering'
+      limit ${COUNTED_MAX}`,
     [at.toISOString()],
   );
-  const oldest = oldestAt === undefined ? at.getTime() : Date.parse(oldestAt);
-  return {
-    open: queued + waitingForLimit + waitingForCustomer,
-    oldestSeconds: (at.getTime() - oldest) / 1000,
-    breakersOpen: stops?.breakers ?? 0,
-    channelsStopped: stops?.stopped ?? 0,
-  };
+  const counts = new Map<string, ChannelsInState>();
+  for (const { channel_id, kind, until } of rows) {
+    const [type = ''] = channel_id.split(':', 1);
+    const state = kind === 'refused' ? 'stopped' : until > at.toISOString() ? 'open' : 'half_open';
+    const key = `${type} ${state}`;
+    counts.set(key, { type, state, count: (counts.get(key)?.count ?? 0) + 1 });
+  }
+  return [...counts.values()];
+}
+
+/** Oldest first. */
+async function readQueueAges(queries: Queries, at: Date): Promise<QueueAge[]> {
+  // Ids grow with time, so the first row of the index is the oldest. `min(created_at)` would read a whole backlog.
+  const firstIn = (state: string) => `(select d.created_at from deliveries d
+      where d.merchant_id = q.merchant_id and d.state = '${state}' and d.endpoint_id = 0 order by d.id limit 1)`;
+  const rows = await queries.all<{ merchant_id: MerchantId; queued: string | null; sending: string | null }>(
+    `select q.merchant_id, ${firstIn('queued')} as queued, ${firstIn('sending')} as sending
+      from delivery_queues q where q.due_at < '${NEVER}' and q.endpoint_id = 0
+      order by q.due_at limit ${QUEUES_MAX}`,
+  );
+  return rows
+    .flatMap(({ merchant_id: merchantId, queued, sending }) => {
+      const oldest = [queued, sending].filter((time) => time !== null).sort()[0];
+      return oldest === undefined ? [] : [{ merchantId, seconds: secondsSince(oldest, at) }];
+    })
+    .sort((a, b) => b.seconds - a.seconds);
 }

@@ -34,8 +34,6 @@ export const notificationIdOf = (row = '') => `nullif(${row}notification_id, ${N
 
 /** The id of an endpoint's channel starts with this. */
 export const ENDPOINT = 'webhook_endpoint';
-/** Leaves the endpoints out of the stopped channels: they are not the operator's. */
-export const IS_CHANNEL = `channel_id not like '${ENDPOINT}:%'`;
 
 /** A channel's text. If PostgreSQL refused to store it, the message would be sent again and again. */
 export const textOrNull = (text: string | undefined) => (text === undefined ? null : storableText(text));

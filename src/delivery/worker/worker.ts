@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { CHANGES, type Database } from '../../database/database.ts';
 import type { Channel, EndpointChannels, SendResult } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
+import type { OnFailed } from '../failures.ts';
 import { type Claimed, nextDueAt, wakeLateQueues } from '../queue/claim.ts';
 import { DELIVERIES } from '../queue/enqueue.ts';
 import { releaseWaitingFor } from '../queue/release.ts';
@@ -29,6 +30,8 @@ export interface WorkerParts {
   processStatuses?: () => Promise<number>;
   /** Counts the result of every attempt. */
   onAttempt: (channel: string, outcome: string, code: string) => void;
+  /** Called when a message has failed for good. */
+  onFailed?: OnFailed;
 }
 
 export interface Worker {
@@ -123,7 +126,10 @@ export function startWorker(parts: WorkerParts): Worker {
   }
 
   async function deliver(channel: Channel, delivery: Claimed, isProbe: boolean): Promise<void> {
-    const write = (settlement: Settlement) => writeOutcome({ delivery, settlement });
+    const write = async (settlement: Settlement) => {
+      const isWritten = await writeOutcome({ delivery, settlement });
+      if (isWritten && settlement.state === 'failed') reportFailed(channel, delivery, settlement);
+    };
     const prepared = await prepare({ database, defaultDailyLimit, now }, channel, delivery).catch(
       (err: unknown) => {
         log.warn({ err, delivery_id: delivery.id }, 'cannot prepare a delivery; will retry');
@@ -155,6 +161,14 @@ export function startWorker(parts: WorkerParts): Worker {
     await write(settlement);
     // After writing the outcome: a sent message must be recorded as sent even if the breaker fails.
     if (wasCalled(result)) await breaker.report(channel.id, code, isProbe).catch(logBreaker);
+  }
+
+  function reportFailed(
+    { type }: Channel,
+    { merchant_id: merchantId, id: deliveryId, conversation_id: conversationId }: Claimed,
+    { code }: Settlement,
+  ): void {
+    parts.onFailed?.({ merchantId, deliveryId, conversationId, channel: type.name, code });
   }
 
   const logBreaker = (err: unknown) => log.warn({ err }, 'cannot write the state of a channel');

@@ -194,3 +194,14 @@ export const expireStep = (merchantId: MerchantId, id: number, at: Date): Step =
 const DAY_MS = 24 * 60 * 60_000;
 /** The outcome is kept this long, even if the notification is gone. */
 export const EXPIRING_ASKS: Expiring = { table: 'asks', column: 'ended_at', keptMs: 30 * DAY_MS };
+
+/** A scrape must stay cheap: it counts no further than this. */
+const COUNTED_MAX = 10_000;
+
+/** For the metrics: how many questions of all merchants wait for an answer. */
+export async function countWaitingAsks(queries: Queries): Promise<number> {
+  const row = await queries.one<{ waiting: number }>(
+    `select count(*) as waiting from (select 1 from asks where status = 'waiting' limit ${COUNTED_MAX}) counted`,
+  );
+  return row?.waiting ?? 0;
+}

@@ -9,10 +9,11 @@ import {
 } from '../../../database/database.ts';
 import type { Expiring } from '../../../database/expiry.ts';
 import { inSlices } from '../../../http/limits/slices.ts';
+import type { OnFailed } from '../../failures.ts';
 import { phoneOrText } from '../../phone.ts';
 import { wasAttemptedThrough } from '../../queue/events.ts';
 import { merchantsWaitingFor, releaseWaitingFor } from '../../queue/release.ts';
-import { settle } from '../../queue/settle.ts';
+import { type Outcome, settle } from '../../queue/settle.ts';
 import { advance, findByKey, findByMessageId, type ReportedDelivery, reopen } from '../../queue/statuses.ts';
 import { settlementOf } from '../../worker/outcome.ts';
 import { refusedStop, stopChannel } from '../../worker/stops.ts';
@@ -30,6 +31,8 @@ export interface InboundParts {
   customerMessages: CustomerMessages;
   log: Logger;
   now: () => Date;
+  /** Called when a message has failed for good. */
+  onFailed?: OnFailed;
 }
 
 const AT_ONCE = 100;
@@ -212,7 +215,9 @@ async function processStatus(
     (key === undefined ? undefined : await findByKey(database, key)) ??
     (await findByMessageId(database, messageId));
   const isOurs = delivery && (await wentThrough(parts, delivery, row.channel_id));
+  let failed: Outcome | undefined;
   await once(parts, row, async (tx) => {
+    failed = undefined;
     // Not a message of ours, or one that another number claims to have sent.
     if (!delivery || !isOurs) return;
     const { merchant_id: merchantId } = delivery;
@@ -232,6 +237,22 @@ async function processStatus(
     const context = { type, attempts: claimed.attempts, at: now(), random: Math.random() };
     const outcome = { delivery: claimed, settlement: settlementOf(result, context) };
     await settle(tx, merchantId, [outcome], now());
+    if (outcome.settlement.state === 'failed') failed = outcome;
+  });
+  if (failed) reportFailed(parts, row.channel_id, failed);
+}
+
+function reportFailed(
+  { channels, onFailed }: InboundParts,
+  channelId: string,
+  { delivery, settlement }: Outcome,
+): void {
+  onFailed?.({
+    merchantId: delivery.merchant_id,
+    deliveryId: delivery.id,
+    conversationId: delivery.conversation_id,
+    channel: channels.typeOf(channelId)!.name,
+    code: settlement.code,
   });
 }
 

@@ -1,0 +1,33 @@
+import type { Config } from './config.ts';
+import type { Database } from './database/database.ts';
+import { readQueueFigures } from './delivery/queue/state.ts';
+import { countDue } from './knowledge/embeddings/store.ts';
+import type { Figures } from './metrics.ts';
+import { countOverdue } from './notifications/answers/held.ts';
+import { countWaitingAsks } from './notifications/asks/store.ts';
+import { oldestUndispatched } from './webhooks/positions.ts';
+import { countStopped } from './webhooks/store.ts';
+
+/**
+ * What the metrics read from the database at each scrape, of all processes together. Each statement reads a bounded
+ * number of rows by an index: with 1,000 merchants, 600,000 sent and 20,000 open messages all of
+ * them take 18 ms on PostgreSQL and 16 ms on SQLite (with 320,000 open ones 29 and 14).
+ */
+export async function readFigures(
+  database: Database,
+  { embeddings }: Pick<Config, 'embeddings'>,
+  at: Date,
+): Promise<Figures> {
+  // Not on a connection of the pool: if all are in use, the database still responds.
+  await database.urgent.one('select 1 as up');
+  const oldestEvent = await oldestUndispatched(database);
+  return {
+    ...(await readQueueFigures(database, at)),
+    webhooksStopped: await countStopped(database),
+    answersOverdue: await countOverdue(database, at),
+    asksWaiting: await countWaitingAsks(database),
+    eventsLagSeconds:
+      oldestEvent === undefined ? 0 : Math.max(0, (at.getTime() - Date.parse(oldestEvent)) / 1000),
+    ...(embeddings && { vectorsWaiting: await countDue(database, embeddings.model) }),
+  };
+}
