@@ -37,6 +37,7 @@ import { findCustomerPhone } from './conversations/store.ts';
 import { talkRoutes } from './conversations/talkRoutes.ts';
 import { timelineRoutes } from './conversations/timeline/routes.ts';
 import type { Database } from './database/database.ts';
+import { findHold } from './database/sendingHold.ts';
 import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
@@ -290,6 +291,7 @@ export async function buildApp(
     ...(await readQueueFigures(database, now())),
     webhooksStopped: await countStopped(database),
     answersOverdue: await countOverdue(database, now()),
+    isHeld: (await findHold(database)) !== undefined,
     ...(config.embeddings && { vectorsWaiting: await countDue(database, config.embeddings.model) }),
   });
   metricsRoutes(app, { ...parts, ...config, queueFigures });

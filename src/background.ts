@@ -1,7 +1,9 @@
 import type { Logger } from 'pino';
+import { PROGRAM } from './cli/command.ts';
 import type { Config } from './config.ts';
 import { customerMessages } from './conversations/received.ts';
 import type { Database } from './database/database.ts';
+import { findHold } from './database/sendingHold.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
@@ -54,6 +56,7 @@ export function startBackground(parts: BackgroundParts): Background {
       : undefined;
   const indexer = startInboxIndexer({ database, log });
   const mailSender = openMailSender({ config, database, vault, log, now });
+  warnIfHeld(database, log);
   return {
     worker,
     mailSender,
@@ -61,4 +64,19 @@ export function startBackground(parts: BackgroundParts): Background {
       await Promise.all([worker.stop(), vectorMaker?.stop(), indexer.stop(), mailSender?.stop()]);
     },
   };
+}
+
+/** Otherwise nobody would understand why nothing is sent. */
+function warnIfHeld(database: Database, log: Logger): void {
+  findHold(database).then(
+    (hold) => {
+      if (!hold) return;
+      const { held_at, reason } = hold;
+      log.warn(
+        { held_at, reason },
+        `nothing is sent: sending is held. To send again, run "${PROGRAM} delivery release"`,
+      );
+    },
+    (err) => log.warn({ err }, 'cannot check whether sending is held'),
+  );
 }

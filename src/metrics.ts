@@ -23,6 +23,8 @@ export interface QueueFigures {
   webhooksStopped: number;
   /** Answers that should have been sent more than a minute ago. */
   answersOverdue: number;
+  /** Nothing is sent until the operator releases it. */
+  isHeld: boolean;
   /** Absent without embeddings. */
   vectorsWaiting?: number;
 }
@@ -58,6 +60,11 @@ export function createMetrics(): Metrics {
   const answersOverdue = gauge(
     'deskbell_answers_overdue',
     'Answers that could be undone and should have been sent more than a minute ago.',
+  );
+
+  const held = gauge(
+    'deskbell_sending_held',
+    '1 while nothing is sent, after a restore or by "delivery hold", until "delivery release".',
   );
 
   const embeddings = new Counter({
@@ -108,6 +115,7 @@ export function createMetrics(): Metrics {
         channelsStopped.set(queue.channelsStopped);
         webhooksStopped.set(queue.webhooksStopped);
         answersOverdue.set(queue.answersOverdue);
+        held.set(queue.isHeld ? 1 : 0);
         vectorsWaiting.set(queue.vectorsWaiting ?? 0);
       }
       return registry.metrics();

@@ -6,6 +6,8 @@ import { canonicalText, splitStatements } from './statements.ts';
 
 const FOLDER = new URL('../../migrations/', import.meta.url);
 
+type Reads = Pick<Database, 'engine' | 'all' | 'one'>;
+
 interface Migration {
   version: number;
   name: string;
@@ -24,10 +26,13 @@ export async function migrate(
   database: Database,
   now: () => Date,
   folder: URL = FOLDER,
+  /** For a copy of a database that has only these. */
+  upTo = Number.POSITIVE_INFINITY,
 ): Promise<MigrationStatus[]> {
   return database.exclusively('migrate', async () => {
     const applied: MigrationStatus[] = [];
     for (const { version, name, sql, checksum } of await pending(database, folder)) {
+      if (version > upTo) break;
       const appliedAt = now().toISOString();
       // A script is one transaction: a migration that fails leaves nothing behind.
       await database.script(
@@ -41,7 +46,7 @@ export async function migrate(
   });
 }
 
-export async function migrationStatus(database: Database): Promise<MigrationStatus[]> {
+export async function migrationStatus(database: Reads): Promise<MigrationStatus[]> {
   const known = readMigrations(database.engine, FOLDER);
   const applied = await appliedMigrations(database, known);
   const done = new Map(applied.map((row) => [row.version, row.applied_at]));
@@ -64,7 +69,7 @@ async function pending(database: Database, folder: URL): Promise<Migration[]> {
 }
 
 /** Refuses a database that this version does not know. */
-async function appliedMigrations(database: Database, known: readonly Migration[]) {
+async function appliedMigrations(database: Reads, known: readonly Migration[]) {
   const exists = await database.one(
     database.engine === 'sqlite'
       ? `select 1 from sqlite_master where name = 'schema_migrations'`

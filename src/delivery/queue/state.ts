@@ -1,5 +1,5 @@
 import type { Queries } from '../../database/database.ts';
-import { IS_CHANNEL, OPEN } from './table.ts';
+import { IS_CHANNEL, MESSAGES, OPEN, PUSH_QUEUES } from './table.ts';
 
 /** The messages to customers as a whole, for the operator. */
 export interface QueueState {
@@ -51,4 +51,17 @@ export async function readQueueFigures(queries: Queries, at: Date) {
     breakersOpen: stops?.breakers ?? 0,
     channelsStopped: stops?.stopped ?? 0,
   };
+}
+
+/** What workers will send, by what it is. */
+export async function countOpen(
+  queries: Queries,
+): Promise<Record<'messages' | 'webhooks' | 'alerts', number>> {
+  const row = await queries.one<Record<'messages' | 'webhooks' | 'alerts', number>>(
+    `select count(case when endpoint_id = ${MESSAGES} then 1 end) as messages,
+        count(case when endpoint_id > ${MESSAGES} and endpoint_id < ${PUSH_QUEUES} then 1 end) as webhooks,
+        count(case when endpoint_id >= ${PUSH_QUEUES} then 1 end) as alerts
+      from deliveries where state in ${OPEN}`,
+  );
+  return row!;
 }
