@@ -2,12 +2,14 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { customerMessages } from './conversations/received.ts';
 import type { Database } from './database/database.ts';
+import { findHold } from './database/sendingHold.ts';
 import { startChangeWorker } from './database/upgrade/worker.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import type { OnFailed } from './delivery/failures.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { openEndpointChannels } from './endpointChannels.ts';
+import { PROGRAM } from './installation.ts';
 import type { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { startVectorMaker } from './knowledge/embeddings/make.ts';
 import type { MailSender } from './mail/sender.ts';
@@ -63,6 +65,7 @@ export function startBackground(parts: BackgroundParts): Background {
   const changeWorker = startChangeWorker({ database, log, now });
   const mailSender = openMailSender({ config, database, vault, log, now });
   const resealer = startResealing({ database, vault, log, lookEveryMs: parts.keyCheckEveryMs });
+  warnIfHeld(database, log);
   return {
     worker,
     mailSender,
@@ -77,4 +80,19 @@ export function startBackground(parts: BackgroundParts): Background {
       ]);
     },
   };
+}
+
+/** Otherwise nobody would understand why nothing is sent. */
+function warnIfHeld(database: Database, log: Logger): void {
+  findHold(database).then(
+    (hold) => {
+      if (!hold) return;
+      const { held_at, reason } = hold;
+      log.warn(
+        { held_at, reason },
+        `nothing is sent: sending is held. To send again, run "${PROGRAM} delivery release"`,
+      );
+    },
+    (err) => log.warn({ err }, 'cannot check whether sending is held'),
+  );
 }

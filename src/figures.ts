@@ -1,5 +1,6 @@
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
+import { findHold } from './database/sendingHold.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
 import { countDue } from './knowledge/embeddings/store.ts';
 import type { Figures } from './metrics.ts';
@@ -28,6 +29,7 @@ export async function readFigures(
     asksWaiting: await countWaitingAsks(database),
     eventsLagSeconds:
       oldestEvent === undefined ? 0 : Math.max(0, (at.getTime() - Date.parse(oldestEvent)) / 1000),
+    isHeld: (await findHold(database)) !== undefined,
     ...(embeddings && { vectorsWaiting: await countDue(database, embeddings.model) }),
   };
 }

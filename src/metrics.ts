@@ -45,6 +45,8 @@ export interface Figures {
   asksWaiting: number;
   /** Age of the oldest event that is not in the queue of its webhook endpoint yet. */
   eventsLagSeconds: number;
+  /** Nothing is sent until the operator releases it. */
+  isHeld: boolean;
   /** Absent without embeddings. */
   vectorsWaiting?: number;
 }
@@ -181,6 +183,10 @@ function createFigureGauges(gauge: MakeGauge): Metrics['set'] {
     'deskbell_events_lag_seconds',
     'Age of the oldest event that is not in the queue of its webhook endpoint yet.',
   );
+  const held = gauge(
+    'deskbell_sending_held',
+    '1 while nothing is sent, after a restore or by "delivery hold", until "delivery release".',
+  );
   const vectorsWaiting = gauge(
     'deskbell_embeddings_merchants_waiting',
     'Merchants with documents that have no vectors yet.',
@@ -209,6 +215,7 @@ function createFigureGauges(gauge: MakeGauge): Metrics['set'] {
     answersOverdue.set(figures.answersOverdue);
     asksWaiting.set(figures.asksWaiting);
     eventsLag.set(figures.eventsLagSeconds);
+    held.set(figures.isHeld ? 1 : 0);
     vectorsWaiting.set(figures.vectorsWaiting ?? 0);
   };
 }

@@ -128,6 +128,8 @@ function opens(key: Key, sealed: string, purpose: string): boolean {
     throw error;
   }
 }
+/** Tells keys apart. Nobody can find the key from it. */
+export const keyFingerprint = (vault: Vault): string => vault.fingerprint('', 'key fingerprint').slice(0, 12);
 
 export function newSecretKey(): string {
   return randomBytes(32).toString('base64url');

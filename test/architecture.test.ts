@@ -23,6 +23,7 @@ const FEATURE_IMPORTS = [
   'database/expiry.ts',
   'database/ids.ts',
   'database/lookup.ts',
+  'database/sendingHold.ts',
   'database/text.ts',
   'database/batchPerTick.ts',
   'http/',

@@ -33,5 +33,5 @@ export const TABLES: Record<string, readonly string[]> = {
   webhooks: ['webhook_endpoints'],
   alerts: ['vapid_keys', 'push_subscriptions', 'alert_settings', 'alert_logs'],
   mail: ['mails'],
-  database: ['schema_migrations', 'background_changes'],
+  database: ['schema_migrations', 'background_changes', 'sending_hold'],
 };

@@ -1,17 +1,21 @@
 import { DELIVERY_STATES } from '../contract/deliveryStates.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
+import { holdSending, releaseSending } from '../database/sendingHold.ts';
 import { cancelDelivery } from '../delivery/queue/control/cancel.ts';
 import { cancelMany, type ManyResult, retryMany } from '../delivery/queue/control/many.ts';
 import { retryDelivery } from '../delivery/queue/control/retry.ts';
 import { findDelivery, listDeliveries } from '../delivery/queue/deliveries.ts';
+import { DELIVERIES } from '../delivery/queue/enqueue.ts';
 import { readTimeline } from '../delivery/queue/events.ts';
 import type { DeliveryState } from '../delivery/queue/table.ts';
+import { MAILS } from '../mail/queue.ts';
 import { countryOf } from '../merchants/store.ts';
+import { countToSend, toSendText } from './backup/toSend.ts';
 import { command, Failure, UsageError } from './command.ts';
 import { merchantOf, pagesOf, withDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
-import { COMMAND_LINE } from './who.ts';
+import { COMMAND_LINE, recordCommand } from './who.ts';
 
 const MERCHANT = {
   type: 'string',
@@ -149,6 +153,46 @@ with --since. A message whose phone number is not valid needs --recipient.`,
         };
       });
     },
+  }),
+
+  hold: command({
+    about: 'Send nothing until the release: no messages, webhooks, alerts and mails',
+    details: `For all merchants and all processes. A restore does it by itself. What is being sent at this moment is finished.
+Everything else stays queued.`,
+    run: () =>
+      withDatabase(async (database) => {
+        const hold = { held_at: new Date().toISOString(), reason: 'operator' } as const;
+        const isNew = await database.transaction(async (tx) => {
+          const held = await holdSending(tx, { ...hold, backup_made_at: null, key_fingerprint: null });
+          if (held) await recordCommand(tx, 'sending.held', null);
+          return held;
+        });
+        const waiting = await countToSend(database);
+        return {
+          text: `Sending is ${isNew ? '' : 'already '}held. Waiting: ${toSendText(waiting)}.`,
+          json: { held: true, waiting },
+        };
+      }),
+  }),
+
+  release: command({
+    about: 'Send again after a restore or a hold',
+    run: () =>
+      withDatabase(async (database) => {
+        const waiting = await countToSend(database);
+        const wasHeld = await database.transaction(async (tx) => {
+          const released = await releaseSending(tx);
+          if (released) await recordCommand(tx, 'sending.released', null);
+          return released;
+        });
+        for (const topic of [DELIVERIES, MAILS]) database.signal(topic);
+        return {
+          text: wasHeld
+            ? `Released. This is sent now: ${toSendText(waiting)}.`
+            : 'Sending is not held. Nothing was changed.',
+          json: { released: wasHeld, waiting },
+        };
+      }),
   }),
 };
 

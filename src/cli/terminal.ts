@@ -44,6 +44,9 @@ export function count(number: number, noun: string): string {
   return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
 }
 
+export const megabytes = (bytes: number): string =>
+  `${(bytes / 1_000_000).toLocaleString('en', { maximumFractionDigits: 1 })} MB`;
+
 /** "2026-01-15 09:30" in UTC. */
 export const minute = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
 

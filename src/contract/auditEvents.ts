@@ -50,7 +50,11 @@ export const EVENTS = {
   'delivery.retried': { mergesAbove: 'delivery_id' },
   'delivery.cancelled': { mergesAbove: 'delivery_id' },
   'delivery.recipient_changed': { mergesAbove: 'delivery_id' },
+  'sending.held': {},
+  'sending.released': {},
   'database.migrated': {},
+  'database.restored': {},
+  'database.moved': {},
   'demo.added': {},
 } as const satisfies Record<string, MergeRule>;
 export interface MergeRule {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import type { Database } from './database.ts';
+import { isIncomplete } from './copy/copy.ts';
+import { type Database, DatabaseProblem } from './database.ts';
 import { openSqlite } from './sqlite.ts';
 import { databaseFile } from './sqliteFolder.ts';
 
@@ -12,8 +13,29 @@ interface DatabaseOptions {
   databaseDirectUrl?: string | undefined;
 }
 
-/** `serve` locks the folder of the embedded database. A `command` does not, so it can run while the server runs. */
+/**
+ * Opens it for use: not while a restore or a move into it is incomplete. `serve` locks the folder of the embedded
+ * database. A `command` does not, so it can run while the server runs.
+ */
 export async function openDatabase(
+  options: DatabaseOptions,
+  purpose: 'serve' | 'command',
+  onConnectionLost?: (error: Error) => void,
+): Promise<Database> {
+  const database = await openEngine(options, purpose, onConnectionLost);
+  try {
+    if (await isIncomplete(database)) throw new DatabaseProblem(INCOMPLETE);
+    return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+const INCOMPLETE =
+  'This database is not complete: a restore or a move into it was interrupted. Run the same command again.';
+
+async function openEngine(
   options: DatabaseOptions,
   purpose: 'serve' | 'command',
   onConnectionLost?: (error: Error) => void,

@@ -25,6 +25,9 @@ const EXCLUSIVE_RETRY_MS = 20;
 
 export const databaseFile = (dataDir: string) => join(dataDir, 'deskbell.db');
 
+/** Here a restore prepares the database. If it exists, the restore was interrupted. */
+export const restoringFolder = (dataDir: string) => join(dataDir, 'restoring');
+
 /** The others get their mode from the database: SQLite creates them when it needs them. */
 const CREATED_FILES = ['deskbell.db', 'server.lock', 'turn.lock'];
 /** Everything that Deskbell writes here. The folder may also hold files of other programs, such as backups. */
@@ -46,7 +49,7 @@ export function filesOpenToOthers(dataDir: string): string[] {
 }
 
 /** Whatever the mode of the folder, only the owner can read Deskbell's files. */
-function createPrivate(dataDir: string): void {
+export function createPrivate(dataDir: string): void {
   for (const name of CREATED_FILES) {
     const file = join(dataDir, name);
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
@@ -84,6 +87,7 @@ export function openFolder(dataDir: string, lock: boolean): [DatabaseSync, relea
       cause,
     });
   }
+  if (existsSync(restoringFolder(dataDir))) throw incompleteRestore(dataDir);
   if (lock) for (const file of filesOpenToOthers(dataDir)) makePrivate(file);
   const release = lock ? lockFolder(dataDir) : () => {};
   try {
@@ -101,8 +105,13 @@ export function openFolder(dataDir: string, lock: boolean): [DatabaseSync, relea
   }
 }
 
+const incompleteRestore = (dataDir: string) =>
+  new DatabaseProblem(
+    `A restore into ${dataDir} was interrupted. Run it again. To start without it, delete ${restoringFolder(dataDir)}.`,
+  );
+
 /** A lock of the operating system, which is released when the process ends, even if it is killed. */
-function lockFolder(dataDir: string): () => void {
+export function lockFolder(dataDir: string): () => void {
   try {
     const holder = new DatabaseSync(join(dataDir, 'server.lock'));
     holder.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive');

@@ -141,6 +141,21 @@ export async function lastPositions(
 export const lastPosition = async (queries: Queries, merchantId: MerchantId): Promise<number> =>
   (await lastPositions(queries, [merchantId])).get(merchantId) ?? 0;
 
+/** Leaves out positions, of merchants whose log has given them to events that are lost. */
+export async function skipPositions(
+  queries: Queries,
+  merchantIds: readonly MerchantId[],
+  count: number,
+): Promise<void> {
+  await queries.run(
+    `insert into event_logs (merchant_id, last_position)
+      select m.id, cast($2 as bigint) from (${MERCHANTS[queries.engine]}) m where true
+      on conflict (merchant_id) do update set last_position = event_logs.last_position + excluded.last_position
+      returning merchant_id`,
+    [merchantIds, count],
+  );
+}
+
 /**
  * The position before the first event since this time. Searches by halves, because there is no index on merchant
  * and time. Some may have got their positions in another order than their times, so it begins a minute earlier.

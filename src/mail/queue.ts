@@ -186,3 +186,11 @@ export const EXPIRING_MAILS: Expiring = {
   column: 'created_at',
   keptMs: 8 * 24 * 60 * 60_000,
 };
+
+/** How many wait to be sent. */
+export async function countQueuedMails(queries: Queries): Promise<number> {
+  const row = await queries.one<{ count: number }>(
+    `select count(*) as count from mails where state = 'queued'`,
+  );
+  return row!.count;
+}

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { type Database, DatabaseUnavailable } from '../database/database.ts';
+import { createHoldCheck } from '../database/sendingHold.ts';
 import type { Vault } from '../secrets.ts';
 import { ATTEMPT_MAX_MS, type Mailer } from './mailer.ts';
 import {
@@ -53,6 +54,7 @@ export function startMailSender(parts: MailSenderParts): MailSender {
   let running: Promise<void> | undefined;
   let again = false;
   let timer: NodeJS.Timeout | undefined;
+  const isHeld = createHoldCheck(database);
 
   function look(): void {
     again = true;
@@ -67,7 +69,8 @@ export function startMailSender(parts: MailSenderParts): MailSender {
   }
 
   async function waitForNext(): Promise<void> {
-    const due = await nextMailDueAt(database).catch(() => undefined);
+    const isWaiting = await isHeld().catch(() => true);
+    const due = isWaiting ? undefined : await nextMailDueAt(database).catch(() => undefined);
     const inMs = due === undefined ? POLL_MS : Date.parse(due) - now().getTime();
     clearTimeout(timer);
     if (!stopped) timer = setTimeout(look, Math.min(Math.max(inMs, 5), POLL_MS)).unref();
@@ -77,6 +80,7 @@ export function startMailSender(parts: MailSenderParts): MailSender {
     try {
       for (let found = true; found && !stopped; ) {
         again = false;
+        if (await isHeld()) return;
         const turns = byTurn(await dueMails(database, now(), SEEN_MAX));
         found = turns.length > 0;
         await Promise.all(Array.from({ length: AT_ONCE }, () => takeTurns(turns)));

@@ -184,6 +184,22 @@ export async function endSessionsOf(
   return rows.length;
 }
 
+const ENDED_AT_ONCE = 1000;
+
+/** Everybody has to sign in again. Returns how many sessions it ended. */
+export async function endAllSessions(queries: Queries, at: Date): Promise<number> {
+  for (let ended = 0; ; ) {
+    const rows = await queries.run(
+      `update sessions set revoked_at = $1 where revoked_at is null and id in (
+        select id from sessions where revoked_at is null order by id limit ${ENDED_AT_ONCE}
+      ) returning id`,
+      [at.toISOString()],
+    );
+    ended += rows.length;
+    if (rows.length < ENDED_AT_ONCE) return ended;
+  }
+}
+
 /** The last access token of a session may live this much longer than the session. */
 const ACCESS_TTL_MAX_MS = 86_400_000;
 

@@ -1,6 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import { ENDPOINT, NEVER, OPEN } from './table.ts';
+import { ENDPOINT, MESSAGES, NEVER, OPEN, PUSH_QUEUES } from './table.ts';
 
 /** The messages to customers as a whole, for the operator. */
 export interface QueueState {
@@ -113,4 +113,17 @@ async function readQueueAges(queries: Queries, at: Date): Promise<QueueAge[]> {
       return oldest === undefined ? [] : [{ merchantId, seconds: secondsSince(oldest, at) }];
     })
     .sort((a, b) => b.seconds - a.seconds);
+}
+
+/** What workers will send, by what it is. */
+export async function countOpen(
+  queries: Queries,
+): Promise<Record<'messages' | 'webhooks' | 'alerts', number>> {
+  const row = await queries.one<Record<'messages' | 'webhooks' | 'alerts', number>>(
+    `select count(case when endpoint_id = ${MESSAGES} then 1 end) as messages,
+        count(case when endpoint_id > ${MESSAGES} and endpoint_id < ${PUSH_QUEUES} then 1 end) as webhooks,
+        count(case when endpoint_id >= ${PUSH_QUEUES} then 1 end) as alerts
+      from deliveries where state in ${OPEN}`,
+  );
+  return row!;
 }

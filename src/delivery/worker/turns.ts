@@ -18,10 +18,12 @@ interface TurnParts {
   log: Logger;
   now: () => Date;
   begin: (channel: Channel, delivery: Claimed, isProbe: boolean) => void;
+  /** Nothing may be sent at the moment. */
+  isHeld: () => Promise<boolean>;
 }
 
-/** What a round has found: nothing due; more to claim; what is due has no free slot; or the database failed. */
-export type Round = 'nothing' | 'more' | 'capped' | 'failed';
+/** What a round has found: nothing due; more to claim; what is due has no free slot, or is held; or the database failed. */
+export type Round = 'nothing' | 'more' | 'capped' | 'held' | 'failed';
 
 /** After this time, another worker takes over a killed worker's messages. Longer than an attempt takes. */
 const LEASE_MS = 20_000;
@@ -31,11 +33,12 @@ const PAGES_MAX = 2;
 const PROBLEM_REST_MS = 30_000;
 
 export function createTurns(parts: TurnParts): () => Promise<Round> {
-  const { database, channels, endpoints, slots, breaker, log, now, begin } = parts;
+  const { database, channels, endpoints, slots, breaker, log, now, begin, isHeld } = parts;
   /** Where the next round continues. */
   let position: DueQueue | undefined;
 
   async function round(): Promise<Round> {
+    if (await isHeld()) return 'held';
     if (slots.free() === 0) return 'capped';
     const isWhole = position === undefined;
     const turns: Turn[] = [];

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { CHANGES, type Database } from '../../database/database.ts';
+import { createHoldCheck } from '../../database/sendingHold.ts';
 import type { Channel, EndpointChannels, SendResult } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
 import type { OnFailed } from '../failures.ts';
@@ -46,7 +47,7 @@ export interface Worker {
 /** Wake-up calls may be lost with their connection. */
 const POLL_MS = 2000;
 /** A free slot normally wakes the worker, so these are upper bounds. */
-const WAIT_MS = { nothing: POLL_MS, capped: 100, failed: POLL_MS } as const;
+const WAIT_MS = { nothing: POLL_MS, capped: 100, held: POLL_MS, failed: POLL_MS } as const;
 /** Wake-up calls within this time share one claim. */
 const CLAIM_EVERY_MS = 10;
 /** Changes within this time share one look for new events. */
@@ -85,7 +86,7 @@ export function startWorker(parts: WorkerParts): Worker {
   const sideJobEnded = (count: number) => (count > 0 ? wake() : resolveIdle());
   const statuses = createSideJob(statusesDone, sideJobEnded);
   const dispatching = createSideJob(dispatched, sideJobEnded);
-  const takeTurns = createTurns({ ...parts, slots, breaker, begin });
+  const takeTurns = createTurns({ ...parts, slots, breaker, begin, isHeld: createHoldCheck(database) });
   const unsubscribe = database.listen(DELIVERIES, wake);
   const stopDispatching = parts.endpoints ? dispatchOnChanges() : () => {};
   const running = run();
@@ -101,7 +102,7 @@ export function startWorker(parts: WorkerParts): Worker {
       nothingDue = false;
       statuses.start();
       const found = await takeTurns();
-      nothingDue = found === 'nothing';
+      nothingDue = found === 'nothing' || found === 'held';
       resolveIdle();
       if (found !== 'more') await untilWoken(found);
       const pauseMs = CLAIM_EVERY_MS - (performance.now() - claimedAt);

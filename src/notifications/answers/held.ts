@@ -107,3 +107,11 @@ export async function countOverdue(queries: Queries, at: Date): Promise<number> 
   );
   return row?.overdue ?? 0;
 }
+
+/** How many answers can still be undone, or wait to be performed. */
+export async function countHeld(queries: Queries): Promise<number> {
+  const row = await queries.one<{ count: number }>(
+    'select count(*) as count from notifications where undo_until is not null',
+  );
+  return row!.count;
+}

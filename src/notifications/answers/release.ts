@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../../contract/ids.ts';
 import { CHANGES, type Database, type Transaction } from '../../database/database.ts';
+import { createHoldCheck } from '../../database/sendingHold.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
 import { recipientOf } from '../recipient.ts';
 import { findNotification } from '../store.ts';
@@ -32,6 +33,7 @@ export function releaseAnswers(parts: Parts): { stop(): Promise<void> } {
   let working: Promise<void> | undefined;
   let failing = false;
   let stopped = false;
+  const isHeld = createHoldCheck(database);
 
   /** Returns how many are no longer due. One that fails is retried later, after the others. */
   async function releaseSome(merchantId: MerchantId): Promise<number> {
@@ -65,6 +67,7 @@ export function releaseAnswers(parts: Parts): { stop(): Promise<void> } {
     try {
       for (let done = 1; done > 0 && !stopped; ) {
         done = 0;
+        if (await isHeld()) return;
         const merchants = await findDueMerchants(database, now(), MERCHANTS_AT_ONCE);
         const work = async () => {
           for (let next = merchants.shift(); next !== undefined; next = merchants.shift())

@@ -1,0 +1,9 @@
+-- One row while nothing is sent: after a restore, until the operator releases it.
+create table sending_hold (
+  id integer primary key check (id = 1),
+  held_at text not null,
+  reason text not null check (reason in ('restored', 'operator')),
+  -- Of the backup: when it was made, and the fingerprint of the secret key that it needs.
+  backup_made_at text,
+  key_fingerprint text
+);

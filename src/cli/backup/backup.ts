@@ -1,0 +1,40 @@
+import { resolve } from 'node:path';
+import { callerFolder } from '../../config.ts';
+import { backUp } from '../../database/copy/backup.ts';
+import { VERSION } from '../../version.ts';
+import { command as define } from '../command.ts';
+import { withBareDatabase } from '../database.ts';
+import { count, megabytes } from '../terminal.ts';
+import { findKey } from './key.ts';
+import { withProgress } from './progress.ts';
+
+export const command = define({
+  about: 'Back up the database into a file',
+  details: `Servers and workers can go on: the file has everything as it was at one moment. It is an SQLite database, also for
+PostgreSQL, and can be restored into both. It appears when it is complete and checked. The secret key is not in it.`,
+  arguments: ['FILE'],
+  run: async ({ FILE }, { json }) => {
+    const file = resolve(callerFolder(), FILE);
+    const { config, key } = await withBareDatabase(async (database, config) => ({
+      config,
+      key: await findKey(database, config),
+    }));
+    const { tables, ...info } = await withProgress(json, (onProgress) =>
+      backUp(config, file, {
+        key: key.fits ? key.fingerprint! : null,
+        version: VERSION,
+        now: () => new Date(),
+        onProgress,
+      }),
+    );
+    const rows = Object.values(tables).reduce((sum, table) => sum + table.rows, 0);
+    const keep = key.fits
+      ? `The secret key is not in it. Keep ${key.place} in another place: a restore needs the key with the fingerprint ${info.key}.`
+      : `The secret key is not in it, and ${key.place} is not the key of this database. Keep the right one in another place.`;
+    const size = `${megabytes(info.bytes)}, ${count(Object.keys(tables).length, 'table')}, ${count(rows, 'row')}`;
+    return {
+      text: `Backup written and checked: ${file} (${size}).\n${keep}`,
+      json: { file, ...info, rows, tables },
+    };
+  },
+});

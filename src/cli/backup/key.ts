@@ -1,0 +1,26 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { keysOpen } from '../../auth/keys.ts';
+import type { Config } from '../../config.ts';
+import type { Database } from '../../database/database.ts';
+import { createVault, keyFingerprint } from '../../secrets.ts';
+
+/** The secret key of the settings, and whether it is the one of this database. Never creates one. */
+export interface OwnKey {
+  /** Where the key is. */
+  place: string;
+  /** Undefined if there is none. */
+  fingerprint: string | undefined;
+  fits: boolean;
+}
+
+export async function findKey(
+  database: Database,
+  { secretKey, secretKeyFile }: Pick<Config, 'secretKey' | 'secretKeyFile'>,
+): Promise<OwnKey> {
+  const place = secretKey === undefined ? secretKeyFile : 'SECRET_KEY';
+  const key =
+    secretKey ?? (existsSync(secretKeyFile) ? readFileSync(secretKeyFile, 'utf8').trim() : undefined);
+  if (key === undefined) return { place, fingerprint: undefined, fits: false };
+  const vault = createVault(key);
+  return { place, fingerprint: keyFingerprint(vault), fits: await keysOpen(database, vault) };
+}

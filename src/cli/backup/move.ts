@@ -1,0 +1,66 @@
+import { resolve } from 'node:path';
+import { callerFolder, readConfig } from '../../config.ts';
+import { postgresAddressProblem } from '../../database/address.ts';
+import { move } from '../../database/copy/move.ts';
+import type { Place } from '../../database/copy/place.ts';
+import { databaseExists } from '../../database/open.ts';
+import { command as define, Failure, UsageError } from '../command.ts';
+import { databasePlace } from '../database.ts';
+import { count } from '../terminal.ts';
+import { recordCommand } from '../who.ts';
+import { withProgress } from './progress.ts';
+
+export const command = define({
+  about: 'Move everything to another database',
+  details: `From the database of the settings to PostgreSQL (--to postgres://…) or to a folder with the embedded database
+(--to sqlite:/path). All ids stay the same. Stop all servers and workers first. The source is not changed. If it is
+interrupted, run it again: it goes on. At the end it compares all tables.`,
+  options: {
+    to: {
+      type: 'string',
+      value: 'URL',
+      about: 'The empty target: postgres://… or sqlite:/path',
+      required: true,
+    },
+  },
+  run: async ({ to: given }, { json }) => {
+    const from = readConfig();
+    const to = readPlace(given);
+    if (!databaseExists(from)) throw new Failure(`There is no database in ${from.dataDir}.`);
+    const sums = await withProgress(json, (onProgress) =>
+      move(from, to, {
+        now: () => new Date(),
+        onProgress,
+        record: (database) => recordCommand(database, 'database.moved', null),
+      }),
+    );
+    const rows = Object.values(sums).reduce((sum, table) => sum + table.rows, 0);
+    const text = [
+      `Moved and compared: ${count(Object.keys(sums).length, 'table')}, ${count(rows, 'row')}, ${databasePlace({ ...from, ...to })}.`,
+      ...nextSteps(to, from.secretKey === undefined ? from.secretKeyFile : undefined),
+    ].join('\n');
+    return { text, json: { tables: sums, rows } };
+  },
+});
+
+function readPlace(given: string): Place {
+  if (/^postgres(ql)?:\/\//.test(given)) {
+    const problem = postgresAddressProblem(given);
+    if (problem) throw new UsageError(`--to ${problem}`);
+    return { databaseUrl: given, dataDir: '' };
+  }
+  const folder = given.replace(/^sqlite:(\/\/)?/, '');
+  if (/^\w+:/.test(folder) || folder === '') throw new UsageError('--to is postgres://… or sqlite:/path.');
+  return { databaseUrl: undefined, dataDir: resolve(callerFolder(), folder) };
+}
+
+const nextSteps = (to: Place, keyFile: string | undefined): string[] =>
+  to.databaseUrl === undefined
+    ? [
+        `Now set DATA_DIR=${to.dataDir}, remove DATABASE_URL, ${keyFile === undefined ? 'keep SECRET_KEY' : `copy ${keyFile} to that folder`}, and start the server.`,
+        'Do not start a server on the old database again: it would send the same messages.',
+      ]
+    : [
+        `Now set DATABASE_URL${keyFile === undefined ? '' : `, and SECRET_KEY to the content of ${keyFile}`}, and start the servers.`,
+        'Do not start a server on the old database again: it would send the same messages.',
+      ];

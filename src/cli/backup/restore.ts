@@ -1,0 +1,80 @@
+import { resolve } from 'node:path';
+import { removeAllResets } from '../../auth/passwords/reset.ts';
+import { endAllSessions } from '../../auth/sessions/store.ts';
+import { callerFolder, readConfig } from '../../config.ts';
+import type { BackupInfo } from '../../database/copy/backupFile.ts';
+import { restore } from '../../database/copy/restore.ts';
+import type { Database } from '../../database/database.ts';
+import { holdSending } from '../../database/sendingHold.ts';
+import { skipPositions } from '../../events/log.ts';
+import { listMerchantIds } from '../../merchants/store.ts';
+import { command as define, PROGRAM } from '../command.ts';
+import { databasePlace, withDatabase } from '../database.ts';
+import { recordCommand } from '../who.ts';
+import { findKey, type OwnKey } from './key.ts';
+import { withProgress } from './progress.ts';
+import { countToSend, toSendText } from './toSend.ts';
+
+export const command = define({
+  about: 'Restore a backup into an empty database',
+  details: `Into the database of the settings, on either engine. It must be empty, and no server may use it. Everybody has to sign in
+again. Nothing is sent until "delivery release", because much of it may have been sent after the backup was made.`,
+  arguments: ['FILE'],
+  run: async ({ FILE }, { json }) => {
+    const file = resolve(callerFolder(), FILE);
+    const config = readConfig();
+    const info = await withProgress(json, (onProgress) =>
+      restore(config, file, { now: () => new Date(), onProgress, prepare }),
+    );
+    const { key, waiting } = await withDatabase(async (database) => ({
+      key: await findKey(database, config),
+      waiting: await countToSend(database),
+    }));
+    const from = info ? `the backup of ${info.made_at}` : 'a copy that has no checksums';
+    const lines = [
+      `Restored ${from}, ${databasePlace(config)}.`,
+      keyText(key, info),
+      `Everybody has to sign in again. Whatever was revoked after the backup works again: check users and keys.`,
+      `Sending is held. Waiting: ${toSendText(waiting)}. Some of it may have been sent after the backup was made.`,
+      `Start the server, cancel what must not be sent again, then run "${PROGRAM} delivery release".`,
+    ];
+    return { text: lines.join('\n'), json: { file, made_at: info?.made_at ?? null, key, waiting } };
+  },
+});
+
+/**
+ * Of each merchant's event log. The lost database may have given these positions to events that somebody has read. Far
+ * below the number of events that a log keeps, because it removes the oldest.
+ */
+const POSITIONS_SKIPPED = 20_000;
+const MERCHANTS_AT_ONCE = 1000;
+
+/** What must not go on as if nothing had happened. */
+async function prepare(database: Database, info: BackupInfo | undefined): Promise<void> {
+  const at = new Date();
+  // First: from here on nothing can be sent.
+  await holdSending(database, {
+    held_at: at.toISOString(),
+    reason: 'restored',
+    backup_made_at: info?.made_at ?? null,
+    key_fingerprint: info?.key ?? null,
+  });
+  // Sessions that ended after the backup, and links that were used after it, would work again.
+  await endAllSessions(database, at);
+  await removeAllResets(database);
+  for (let last = 0; ; ) {
+    const ids = await listMerchantIds(database, last, MERCHANTS_AT_ONCE);
+    if (ids.length > 0) await skipPositions(database, ids, POSITIONS_SKIPPED);
+    if (ids.length < MERCHANTS_AT_ONCE) break;
+    last = ids.at(-1)!;
+  }
+  await recordCommand(database, 'database.restored', null);
+}
+
+function keyText({ place, fingerprint, fits }: OwnKey, info: BackupInfo | undefined): string {
+  if (fits) return `The secret key in ${place} fits.`;
+  const needed = info?.key == null ? 'the key of its database' : `the key with the fingerprint ${info.key}`;
+  return `This backup needs ${needed}: ${
+    fingerprint === undefined ? `${place} is missing` : `${place} has the fingerprint ${fingerprint}`
+  }. Put the right one there before you start the server.`;
+}

@@ -1,0 +1,30 @@
+import type { Queries } from '../../database/database.ts';
+import { countOpen } from '../../delivery/queue/state.ts';
+import { countQueuedMails } from '../../mail/queue.ts';
+import { countHeld } from '../../notifications/answers/held.ts';
+import { count } from '../terminal.ts';
+
+export interface ToSend {
+  messages: number;
+  webhooks: number;
+  alerts: number;
+  mails: number;
+  /** That can still be undone. */
+  answers: number;
+}
+
+/** Everything that leaves this installation once sending is not held. */
+export const countToSend = async (queries: Queries): Promise<ToSend> => ({
+  ...(await countOpen(queries)),
+  mails: await countQueuedMails(queries),
+  answers: await countHeld(queries),
+});
+
+export const toSendText = ({ messages, webhooks, alerts, mails, answers }: ToSend): string =>
+  [
+    count(messages, 'message'),
+    count(answers, 'held answer'),
+    count(webhooks, 'webhook event'),
+    count(alerts, 'alert'),
+    count(mails, 'mail'),
+  ].join(', ');

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { backup as copyPages, DatabaseSync } from 'node:sqlite';
+import { DatabaseProblem } from '../database.ts';
+import { migrate } from '../migrate.ts';
+import { openSqlite } from '../sqlite.ts';
+import { databaseFile, lockFolder } from '../sqliteFolder.ts';
+import { type BackupInfo, integrityProblem, syncToDisk, writeInfo } from './backupFile.ts';
+import { beginCopy, copyRows, endCopy, type OnProgress, type Sums, sumsOf } from './copy.ts';
+import { openSnapshot, type Place, schemaVersion, snapshotConnection } from './place.ts';
+import { sqliteStore } from './sqliteStore.ts';
+
+interface BackupOptions {
+  /** The fingerprint of the secret key. */
+  key: string | null;
+  /** Of Deskbell. */
+  version: string;
+  now: () => Date;
+  onProgress: OnProgress;
+}
+
+/** The folder in which the file is made. It is renamed when it is complete. */
+const partialOf = (file: string) => `${file}.partial`;
+
+/** Between two steps the rest of the program has its turn; 5,000 pages are 20 MB. */
+const PAGES_AT_ONCE = 5000;
+
+/**
+ * Writes a backup while servers and workers run: everything is as it was at one moment, and nobody waits for it. If it is
+ * interrupted, there is no file, and the next attempt begins again.
+ */
+export async function backUp(
+  place: Place,
+  file: string,
+  { key, version, now, onProgress }: BackupOptions,
+): Promise<BackupInfo & { bytes: number }> {
+  if (existsSync(file)) throw new DatabaseProblem(`${file} exists already. Choose another name.`);
+  const folder = partialOf(file);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new DatabaseProblem(`${file} cannot be written: ${(cause as NodeJS.ErrnoException).code}.`, {
+      cause,
+    });
+  }
+  const release = lockPartial(folder, file);
+  try {
+    const made = databaseFile(folder);
+    for (const ending of ['', '-wal', '-shm', '-journal']) rmSync(`${made}${ending}`, { force: true });
+    const madeAt = now().toISOString();
+    const tables = await (place.databaseUrl === undefined
+      ? copyFile(place.dataDir, made, onProgress)
+      : copyFromPostgres(place, folder, onProgress, now));
+    const engine = place.databaseUrl === undefined ? 'sqlite' : 'postgres';
+    const info: BackupInfo = { id: randomUUID(), made_at: madeAt, version, engine, key, tables };
+    complete(made, info);
+    syncToDisk(made);
+    if (existsSync(file)) throw new DatabaseProblem(`${file} exists already. Choose another name.`);
+    renameSync(made, file);
+    syncToDisk(dirname(resolve(file)));
+    return { ...info, bytes: statSync(file).size };
+  } finally {
+    release();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function lockPartial(folder: string, file: string): () => void {
+  try {
+    return lockFolder(folder);
+  } catch (cause) {
+    throw new DatabaseProblem(`Another backup is being written to ${file}.`, { cause });
+  }
+}
+
+/** Page by page. Without the open transaction, every commit of another process would make the copy begin again. */
+async function copyFile(dataDir: string, made: string, onProgress: OnProgress): Promise<Sums> {
+  const source = snapshotConnection(dataDir);
+  try {
+    const store = sqliteStore(source);
+    await schemaVersion(store);
+    closeSync(openSync(made, 'a', 0o600));
+    await copyPages(source, made, {
+      rate: PAGES_AT_ONCE,
+      progress: ({ totalPages, remainingPages }) =>
+        onProgress({ doing: 'copying', what: 'pages', done: totalPages - remainingPages, of: totalPages }),
+    });
+    const copy = sqliteStore(new DatabaseSync(made));
+    try {
+      const sums = await sumsOf(copy, onProgress);
+      for (const table of await store.tables()) {
+        if ((await store.estimate(table)) !== sums[table.name]?.rows)
+          throw new DatabaseProblem(`The copy differs from the database in ${table.name}.`);
+      }
+      return sums;
+    } finally {
+      await copy.close();
+    }
+  } finally {
+    source.close();
+  }
+}
+
+async function copyFromPostgres(
+  place: Place,
+  folder: string,
+  onProgress: OnProgress,
+  now: () => Date,
+): Promise<Sums> {
+  const source = await openSnapshot(place);
+  try {
+    const version = await schemaVersion(source);
+    if (version === undefined) throw new DatabaseProblem('The database has no tables.');
+    const database = openSqlite(folder, { lock: false });
+    await migrate(database, now, undefined, version).finally(() => database.close());
+    const connection = new DatabaseSync(databaseFile(folder));
+    // A crash means that we begin again, so nothing has to be safe before the end.
+    connection.exec('pragma journal_mode = off; pragma synchronous = off; pragma foreign_keys = off');
+    const target = sqliteStore(connection);
+    try {
+      await beginCopy(target, 'postgres');
+      const sums = await copyRows(source, target, onProgress);
+      await endCopy(target);
+      return sums;
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+/** One file that needs no other, with what it contains. Opens it as a reader will. */
+function complete(made: string, info: BackupInfo): void {
+  const connection = new DatabaseSync(made);
+  try {
+    connection.exec('pragma journal_mode = delete; pragma synchronous = full');
+    writeInfo(connection, info);
+    const problem = integrityProblem(connection);
+    if (problem !== undefined)
+      throw new DatabaseProblem(`The backup is not sound: ${problem}. Run "doctor".`);
+  } finally {
+    connection.close();
+  }
+  chmodSync(made, 0o600);
+}

@@ -1,0 +1,112 @@
+import { closeSync, fsyncSync, openSync, readSync, statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { DatabaseProblem, type Engine } from '../database.ts';
+import { sqliteProblem } from '../sqliteErrors.ts';
+import { compare, type OnProgress, type Sums, sumsOf } from './copy.ts';
+import { sqliteStore } from './sqliteStore.ts';
+import { BACKUP_INFO, type Store } from './store.ts';
+
+/**
+ * A backup is an SQLite database with all tables of Deskbell, whatever the engine that it was made from. It can be restored
+ * into both, and opened with any SQLite program.
+ */
+export interface BackupInfo {
+  id: string;
+  made_at: string;
+  /** The version of Deskbell. */
+  version: string;
+  engine: Engine;
+  /** The fingerprint of the secret key that it needs; null if that was not known. */
+  key: string | null;
+  tables: Sums;
+}
+
+export function writeInfo(connection: DatabaseSync, info: BackupInfo): void {
+  connection.exec(`drop table if exists ${BACKUP_INFO}; create table ${BACKUP_INFO} (info text not null)`);
+  connection.prepare(`insert into ${BACKUP_INFO} (info) values (?)`).run(JSON.stringify(info));
+}
+
+export interface Backup {
+  /** Undefined for a copy that another program has made: then nothing says what it should contain. */
+  info: BackupInfo | undefined;
+  store: Store;
+  connection: DatabaseSync;
+}
+
+const damaged = (file: string, why: string, cause?: unknown) =>
+  new DatabaseProblem(`${file} is damaged or not a backup: ${why}.`, { cause });
+
+const HEADER = 'SQLite format 3\u0000';
+
+/** Opens the file alone: whatever lies beside it is ignored. */
+export function openBackup(file: string): Backup {
+  let size: number;
+  const header = Buffer.alloc(100);
+  try {
+    size = statSync(file).size;
+    const descriptor = openSync(file, 'r');
+    readSync(descriptor, header, 0, header.length, 0);
+    closeSync(descriptor);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new DatabaseProblem(
+      code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${sqliteProblem(cause)}.`,
+      { cause },
+    );
+  }
+  if (header.toString('latin1', 0, 16) !== HEADER) throw damaged(file, 'it is not an SQLite file');
+  const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
+  const expected = pageSize * header.readUInt32BE(28);
+  if (size < expected) throw damaged(file, `it has ${size} of ${expected} bytes`);
+  const url = pathToFileURL(file);
+  url.searchParams.set('immutable', '1');
+  const connection = new DatabaseSync(url, { readOnly: true });
+  try {
+    return { info: readInfo(connection), store: sqliteStore(connection), connection };
+  } catch (cause) {
+    connection.close();
+    throw damaged(file, sqliteProblem(cause), cause);
+  }
+}
+
+function readInfo(connection: DatabaseSync): BackupInfo | undefined {
+  if (!connection.prepare('select 1 from sqlite_schema where name = ?').get(BACKUP_INFO)) {
+    if (!connection.prepare(`select 1 from sqlite_schema where name = 'schema_migrations'`).get())
+      throw new Error('it has no tables of Deskbell');
+    return undefined;
+  }
+  const row = connection.prepare(`select info from ${BACKUP_INFO}`).get() as { info: string };
+  return JSON.parse(row.info) as BackupInfo;
+}
+
+/** Reads all of it: its structure, and the checksums of its tables. */
+export async function checkBackup(
+  file: string,
+  { info, store, connection }: Backup,
+  onProgress: OnProgress,
+): Promise<void> {
+  try {
+    const problem = integrityProblem(connection);
+    if (problem !== undefined) throw new Error(problem);
+    if (info) compare(info.tables, await sumsOf(store, onProgress));
+  } catch (cause) {
+    throw damaged(file, sqliteProblem(cause).replace(/\.$/, ''), cause);
+  }
+}
+
+/** The first problem that SQLite finds in the structure of the file. */
+export function integrityProblem(connection: DatabaseSync): string | undefined {
+  const checked = connection.prepare('pragma integrity_check(1)').get() as { integrity_check: string };
+  return checked.integrity_check === 'ok' ? undefined : checked.integrity_check;
+}
+
+/** So that it survives a power cut: a file, or the names in a folder. */
+export function syncToDisk(path: string): void {
+  const descriptor = openSync(path, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,193 @@
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type Database, DatabaseProblem } from '../database.ts';
+import { migrate } from '../migrate.ts';
+import { openSqlite } from '../sqlite.ts';
+import {
+  BUSY_TIMEOUT_MS,
+  createPrivate,
+  databaseFile,
+  lockFolder,
+  restoringFolder,
+} from '../sqliteFolder.ts';
+import { type Backup, type BackupInfo, checkBackup, openBackup, syncToDisk } from './backupFile.ts';
+import { beginCopy, copyRows, endCopy, isIncomplete, type OnProgress } from './copy.ts';
+import { isEmpty, openLocked, type Place, schemaVersion } from './place.ts';
+import { sqliteStore } from './sqliteStore.ts';
+import { BACKUP_INFO, type Store } from './store.ts';
+
+interface RestoreOptions {
+  now: () => Date;
+  onProgress: OnProgress;
+  /** What must be changed before the database is used. It may run again. */
+  prepare: (database: Database, info: BackupInfo | undefined) => Promise<void>;
+}
+
+/**
+ * Ids that the lost database may have given out after the backup was made. Somebody outside may still use them, so they
+ * are not given to anything else.
+ */
+const IDS_SKIPPED = 1_000_000;
+
+const NOT_EMPTY = (place: Place) =>
+  `The database ${place.databaseUrl === undefined ? `in ${place.dataDir} ` : ''}is not empty. Restore into an empty one.`;
+
+/** Restores into an empty database. An interrupted restore is recognised, and can be run again. */
+export async function restore(
+  place: Place,
+  file: string,
+  options: RestoreOptions,
+): Promise<BackupInfo | undefined> {
+  const backup = openBackup(file);
+  try {
+    if ((await schemaVersion(backup.store)) === undefined)
+      throw new DatabaseProblem(`${file} has no tables of Deskbell.`);
+    if (place.databaseUrl === undefined) await restoreFile(place.dataDir, file, backup, options);
+    else await restoreRows(place, file, backup, options);
+    return backup.info;
+  } finally {
+    await backup.store.close();
+  }
+}
+
+/** Everything happens in a folder beside the database, until that is complete. */
+async function restoreFile(
+  dataDir: string,
+  file: string,
+  { info }: Backup,
+  { now, onProgress, prepare }: RestoreOptions,
+): Promise<void> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  createPrivate(dataDir);
+  const release = lockFolder(dataDir);
+  try {
+    await requireEmptyFolder(dataDir);
+    const folder = restoringFolder(dataDir);
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { mode: 0o700 });
+    const copy = databaseFile(folder);
+    await copyFile(file, copy, onProgress);
+    const restored = openBackup(copy);
+    try {
+      await checkBackup(file, restored, onProgress);
+    } finally {
+      await restored.store.close();
+    }
+    await skipIds(copy);
+    const database = openSqlite(folder, { lock: false });
+    try {
+      await migrate(database, now);
+      await prepare(database, info);
+    } finally {
+      await database.close();
+    }
+    // Its log would be replayed into the restored database.
+    for (const ending of ['-wal', '-shm', '-journal', ''])
+      rmSync(`${databaseFile(dataDir)}${ending}`, { force: true });
+    syncToDisk(copy);
+    renameSync(copy, databaseFile(dataDir));
+    rmSync(folder, { recursive: true, force: true });
+    syncToDisk(dataDir);
+  } catch (error) {
+    // Nothing has replaced the target yet: it is as empty as before.
+    if (error instanceof DatabaseProblem && existsSync(databaseFile(dataDir)))
+      rmSync(restoringFolder(dataDir), { recursive: true, force: true });
+    throw error;
+  } finally {
+    release();
+  }
+}
+
+/** A new folder has an empty file. Whatever lies beside that is not read: it may be the log of another database. */
+async function requireEmptyFolder(dataDir: string): Promise<void> {
+  const file = databaseFile(dataDir);
+  if (statSync(file).size === 0) return;
+  const store = sqliteStore(new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS }));
+  try {
+    if (!(await isEmpty(store))) throw new DatabaseProblem(NOT_EMPTY({ databaseUrl: undefined, dataDir }));
+  } finally {
+    await store.close();
+  }
+}
+
+async function copyFile(from: string, to: string, onProgress: OnProgress): Promise<void> {
+  const of = statSync(from).size;
+  let done = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, next) {
+      done += chunk.length;
+      onProgress({ doing: 'copying', what: 'bytes', done, of });
+      next(null, chunk);
+    },
+  });
+  const piece = { highWaterMark: 1 << 20 };
+  await pipeline(createReadStream(from, piece), counted, createWriteStream(to, { mode: 0o600, ...piece }));
+}
+
+async function skipIds(file: string): Promise<void> {
+  const store = sqliteStore(new DatabaseSync(file));
+  try {
+    await store.query(`drop table if exists ${BACKUP_INFO}`);
+    await store.setCounters(later(await store.counters()));
+  } finally {
+    await store.close();
+  }
+}
+
+const later = (counters: Record<string, number>) =>
+  Object.fromEntries(Object.entries(counters).map(([name, last]) => [name, last + IDS_SKIPPED]));
+
+async function restoreRows(
+  place: Place,
+  file: string,
+  backup: Backup,
+  { now, onProgress, prepare }: RestoreOptions,
+): Promise<void> {
+  const target = await openLocked(place);
+  try {
+    if (!(await incomplete(target)) && !(await isEmpty(target))) throw new DatabaseProblem(NOT_EMPTY(place));
+    await checkBackup(file, backup, onProgress);
+    await beginCopy(target, `backup ${backup.info?.id ?? file}`);
+    const version = await schemaVersion(backup.store);
+    await withDatabase(target, (database) => migrate(database, now, undefined, version));
+    if ((await schemaVersion(target)) !== version) {
+      throw new DatabaseProblem(
+        'The database has tables of another version than the backup. Use one without tables.',
+      );
+    }
+    await copyRows(backup.store, target, onProgress);
+    await target.setCounters(later(await backup.store.counters()));
+    await withDatabase(target, async (database) => {
+      await migrate(database, now);
+      await prepare(database, backup.info);
+    });
+    await endCopy(target);
+  } finally {
+    await target.close();
+  }
+}
+
+export const incomplete = (target: Store): Promise<boolean> =>
+  isIncomplete({ engine: target.engine, one: async (sql) => (await target.query(sql))[0] });
+
+export async function withDatabase<T>(
+  target: { openDatabase(): Promise<Database> },
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const database = await target.openDatabase();
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}
