@@ -6,6 +6,7 @@ import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { openEndpointChannels } from './endpointChannels.ts';
+import { startEraser } from './erasure/worker.ts';
 import type { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { startVectorMaker } from './knowledge/embeddings/make.ts';
 import type { MailSender } from './mail/sender.ts';
@@ -53,12 +54,19 @@ export function startBackground(parts: BackgroundParts): Background {
       ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
       : undefined;
   const indexer = startInboxIndexer({ database, log });
+  const eraser = startEraser({ database, log, now });
   const mailSender = openMailSender({ config, database, vault, log, now });
   return {
     worker,
     mailSender,
     async stop() {
-      await Promise.all([worker.stop(), vectorMaker?.stop(), indexer.stop(), mailSender?.stop()]);
+      await Promise.all([
+        worker.stop(),
+        vectorMaker?.stop(),
+        indexer.stop(),
+        eraser.stop(),
+        mailSender?.stop(),
+      ]);
     },
   };
 }

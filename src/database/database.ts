@@ -63,6 +63,11 @@ export interface Database extends Queries {
   readonly urgent: Pick<Queries, 'engine' | 'all' | 'one'>;
   /** Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. */
   script(sql: string): Promise<void>;
+  /**
+   * Makes sure that nobody can read what was deleted from the database's files. False if somebody who reads a snapshot
+   * prevents it: then try again. PostgreSQL does it by itself, with its vacuum.
+   */
+  scrub(): Promise<boolean>;
   /** Runs `work` while no other process runs anything under this name. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Notifies every process that listens, including this one. A signal is lost if its connection breaks. */

@@ -261,7 +261,11 @@ export async function listEventDeliveries(
   }));
 }
 
-async function removeDeliveries(tx: Queries, merchantId: MerchantId, ids: readonly number[]): Promise<void> {
+export async function removeDeliveries(
+  tx: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<void> {
   const { engine } = tx;
   await tx.run(`delete from deliveries where ${ownIdIn(engine, '$1', '$2')}`, [merchantId, ids]);
   const ofThem = ownIdIn(engine, '$1', '$2', 'delivery_id');
