@@ -70,3 +70,7 @@ end $$;
 -- @both
 -- To find a customer's windows, whatever channel they are of.
 create index customer_windows_phone on customer_windows (phone);
+-- To remove the customers who were reached long ago.
+create index reached_customers_expiry on reached_customers (reached_at);
+-- When somebody was deleted. The row stays for the histories, without name, address and password.
+alter table users add column deleted_at text;

@@ -15,26 +15,29 @@ export interface ErasedConversation {
 
 const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
 
-/** The conversation and the merchant's others with the same number: they are of the same person. Locked until the end. */
+/** The conversation and the merchant's others with the same number: they are of the same person. */
+export async function findPerson(queries: Queries, merchantId: MerchantId, id: number): Promise<number[]> {
+  const first = await queries.one<{ customer_phone: string }>(
+    'select customer_phone from conversations where merchant_id = $1 and id = $2 and erased_at is null',
+    [merchantId, id],
+  );
+  if (!first) return [];
+  if (first.customer_phone === '') return [id];
+  const rows = await queries.all<{ id: number }>(
+    'select id from conversations where merchant_id = $1 and customer_phone = $2 order by id',
+    [merchantId, first.customer_phone],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** The same, locked until the transaction ends. */
 export async function lockPerson(
   tx: Transaction,
   merchantId: MerchantId,
   id: number,
 ): Promise<ErasedConversation[]> {
   const columns = 'id, reference, customer_name, customer_phone';
-  const first = await tx.one<ErasedConversation>(
-    `select ${columns} from conversations where merchant_id = $1 and id = $2 and erased_at is null`,
-    [merchantId, id],
-  );
-  if (!first) return [];
-  const others =
-    first.customer_phone === ''
-      ? []
-      : await tx.all<{ id: number }>(
-          'select id from conversations where merchant_id = $1 and customer_phone = $2',
-          [merchantId, first.customer_phone],
-        );
-  const ids = [...new Set([id, ...others.map((other) => other.id)])];
+  const ids = await findPerson(tx, merchantId, id);
   return tx.all(
     `select ${columns} from conversations where ${ownIdIn(tx.engine, '$1', '$2')} and erased_at is null
       order by id ${LOCKED[tx.engine]}`,

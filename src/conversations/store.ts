@@ -19,7 +19,7 @@ const COLUMNS =
   'id, reference, customer_name, customer_phone, created_at, updated_at, taken_over_at, taken_over_by';
 
 /** The name of a customer of whom neither name nor number is known. */
-const NO_NAME = 'Customer';
+export const NO_NAME = 'Customer';
 /**
  * Returns the new id, or undefined if the merchant already has a conversation with this reference. Without a name, the
  * phone number is its name.

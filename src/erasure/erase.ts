@@ -11,6 +11,7 @@ import {
   removeConversations,
 } from '../conversations/erase.ts';
 import { bytesOfSent, countSent } from '../conversations/messages.ts';
+import { NO_NAME } from '../conversations/store.ts';
 import { CHANGES, type Database, type Transaction } from '../database/database.ts';
 import {
   eraseDeliveries,
@@ -36,6 +37,7 @@ import {
   othersAmong,
   removeForGood,
 } from '../notifications/erase.ts';
+import { eraseName } from './colleague.ts';
 import { type Person, redactionOf } from './person.ts';
 import { addErasure, type Erasure, moveErasure, removeErasure, type Step, savePerson } from './store.ts';
 
@@ -63,18 +65,14 @@ export async function beginErasure(
   const wrong = await blankConversations(tx, merchantId, conversationIds, at);
   const phones = unique([...conversations.map(({ customer_phone }) => customer_phone), ...wrong]);
   const names = unique(conversations.map(({ customer_name }) => customer_name));
-  await addErasure(
-    tx,
-    merchantId,
-    {
-      conversationIds,
-      phones,
-      names: names.filter((name) => !phones.includes(name) && name !== 'Customer'),
-      references: unique(conversations.flatMap(({ reference }) => reference ?? [])),
-      channelIds: [],
-    },
-    at,
-  );
+  const person = {
+    conversationIds,
+    phones,
+    names: names.filter((name) => !phones.includes(name) && name !== NO_NAME),
+    references: unique(conversations.flatMap(({ reference }) => reference ?? [])),
+    channelIds: [],
+  };
+  await addErasure(tx, merchantId, { step: 'rows', person, at });
   for (const id of conversationIds) {
     const about = { conversation_id: id };
     await recordEvent(tx, { what: 'conversation.erased', merchantId, who, at, about });
@@ -116,6 +114,9 @@ export async function eraseStep(parts: EraseParts, erasure: Erasure): Promise<Ne
         await database.transaction((tx) =>
           removeConversations(tx, merchantId, erasure.person.conversationIds),
         );
+        return { step: 'files', dueAt: now() };
+      case 'name':
+        await eraseName(database, merchantId, erasure.person.names[0] ?? '', parts.pause ?? nextTurn);
         return { step: 'files', dueAt: now() };
       case 'files':
         return (await database.scrub()) ? { step: 'done', dueAt: now() } : { step: 'files', ...soon };

@@ -4,7 +4,8 @@ import type { Person } from './person.ts';
 
 /** Erasures that are not finished: the only SQL on erasures. */
 
-export type Step = 'rows' | 'texts' | 'again' | 'files';
+/** `name` is the only one of a colleague. */
+export type Step = 'rows' | 'texts' | 'again' | 'files' | 'name';
 
 export interface Erasure {
   id: number;
@@ -17,13 +18,12 @@ export interface Erasure {
 export async function addErasure(
   tx: Transaction,
   merchantId: MerchantId,
-  person: Person,
-  at: Date,
+  { step, person, at }: { step: Step; person: Person; at: Date },
 ): Promise<void> {
   await tx.run(
-    `insert into erasures (merchant_id, person, step, due_at, created_at) values ($1, $2, 'rows', $3, $3)
+    `insert into erasures (merchant_id, person, step, due_at, created_at) values ($1, $2, $4, $3, $3)
       returning id`,
-    [merchantId, JSON.stringify(person), at.toISOString()],
+    [merchantId, JSON.stringify(person), at.toISOString(), step],
   );
 }
 

@@ -272,12 +272,12 @@ export async function removeDeliveries(
   await tx.run(`delete from delivery_events where ${ofThem}`, [merchantId, ids]);
 }
 
-const KEPT_MS = 30 * 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 const REMOVED_AT_ONCE = 500;
 
 /** As long as the events themselves are kept. */
-export async function removeOldEvents(database: Database, at: Date): Promise<void> {
-  const before = new Date(at.getTime() - KEPT_MS).toISOString();
+export async function removeOldEvents(database: Database, keptDays: number, at: Date): Promise<void> {
+  const before = new Date(at.getTime() - keptDays * DAY_MS).toISOString();
   for (;;) {
     const rows = await database.all<{ merchant_id: MerchantId; id: number }>(
       `select merchant_id, id from deliveries where endpoint_id > 0 and created_at < $1
