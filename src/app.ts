@@ -47,6 +47,7 @@ import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
+import { erasureRoutes } from './erasure/routes.ts';
 import { exportRoutes } from './export/routes.ts';
 import { EXPORT_SECTIONS } from './exportSections.ts';
 import { readFigures } from './figures.ts';
@@ -231,6 +232,7 @@ export async function buildApp(
   const conversationParts = { ...parts, ...config, windowsOf, sendingTo, questions, writeOnce };
   for (const routesOf of [conversationRoutes, messageRoutes, timelineRoutes, talkRoutes])
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
+  await app.register(erasureRoutes(parts), { prefix: '/api/v1/conversation' });
   await app.register(savedReplyRoutes(parts), { prefix: '/api/v1/saved-replies' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   const confidence = createConfidence(parts.database);

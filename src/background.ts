@@ -9,6 +9,7 @@ import { processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import type { OnFailed } from './delivery/failures.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { openEndpointChannels } from './endpointChannels.ts';
+import { startEraser } from './erasure/worker.ts';
 import { PROGRAM } from './installation.ts';
 import type { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { startVectorMaker } from './knowledge/embeddings/make.ts';
@@ -63,6 +64,7 @@ export function startBackground(parts: BackgroundParts): Background {
       : undefined;
   const indexer = startInboxIndexer({ database, log });
   const changeWorker = startChangeWorker({ database, log, now });
+  const eraser = startEraser({ database, log, now });
   const mailSender = openMailSender({ config, database, vault, log, now });
   const resealer = startResealing({ database, vault, log, lookEveryMs: parts.keyCheckEveryMs });
   warnIfHeld(database, log);
@@ -74,6 +76,7 @@ export function startBackground(parts: BackgroundParts): Background {
         worker.stop(),
         vectorMaker?.stop(),
         indexer.stop(),
+        eraser.stop(),
         changeWorker.stop(),
         mailSender?.stop(),
         resealer?.stop(),

@@ -1,34 +1,38 @@
 import type { Logger } from 'pino';
-import { expiringEvents } from './audit/store.ts';
+import { expiringEvents as expiringAudit } from './audit/store.ts';
 import { EXPIRING_ATTEMPTS } from './auth/attempts.ts';
 import { EXPIRING_CHALLENGES } from './auth/factors/passkeys/challenges.ts';
 import { removeKeysReplacedBefore } from './auth/keys.ts';
 import { EXPIRING_RESETS } from './auth/passwords/reset.ts';
 import { expiringRevocations } from './auth/sessions/revocations.ts';
-import { EXPIRING_SESSIONS } from './auth/sessions/store.ts';
+import { expiringSessions } from './auth/sessions/store.ts';
 import { EXPIRING_INVITES } from './auth/team/invites.ts';
-import type { Config } from './config.ts';
-import { expiringMessages } from './conversations/messages.ts';
+import type { Config, RetentionDays } from './config.ts';
+import { bytesOfSent, countSent, expiringMessages } from './conversations/messages.ts';
 import type { Database } from './database/database.ts';
-import { removeExpired } from './database/expiry.ts';
+import { type Expiring, removeExpired } from './database/expiry.ts';
 import { EXPIRING_FORMER_CHANNELS } from './delivery/channels/settings.ts';
 import { EXPIRING_UPDATES } from './delivery/channels/whatsapp/inbound.ts';
 import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
 import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
-import { EXPIRING_EVENTS } from './events/log.ts';
+import { EXPIRING_REACHED, removeOldDeliveries } from './delivery/retention.ts';
+import { expiringEvents } from './events/log.ts';
 import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { EXPIRING_REMOVALS } from './knowledge/documents/removals.ts';
 import { EXPIRING_MAILS } from './mail/queue.ts';
+import { listMerchantIds } from './merchants/store.ts';
 import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { EXPIRING_STATISTICS } from './notifications/progress/weeks.ts';
+import { removeOldNotifications } from './notifications/retention.ts';
 import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 
 /** Each table separately: if one fails, the others continue. Several processes may clean up at the same time. */
 export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
+  const { retentionDays: kept } = config;
   for (const expiring of [
     ...EXPIRING_ATTEMPTS,
-    ...EXPIRING_SESSIONS,
+    ...expiringSessions(kept.sessions),
     EXPIRING_CHALLENGES,
     EXPIRING_INVITES,
     EXPIRING_RESETS,
@@ -40,11 +44,12 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     EXPIRING_RECOGNITIONS,
     ...EXPIRING_STATISTICS,
     EXPIRING_REMOVALS,
-    EXPIRING_EVENTS,
+    expiringEvents(kept.events),
+    EXPIRING_REACHED,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,
-    expiringEvents(config.auditRetentionDays),
-    expiringMessages(config.messageRetentionDays),
+    ...unlessForEver(kept.audit, expiringAudit),
+    ...unlessForEver(kept.messages, expiringMessages),
   ]) {
     await removeExpired(database, expiring, at).catch((err) =>
       log.warn({ err, table: expiring.table }, 'cannot remove expired rows; will retry'),
@@ -56,12 +61,51 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
   await removeOldOutcomes(database).catch((err) =>
     log.warn({ err, table: 'recognitions' }, 'cannot remove expired rows; will retry'),
   );
-  await removeOldEvents(database, at).catch((err) =>
+  await removeOldEvents(database, kept.events, at).catch((err) =>
     log.warn({ err, table: 'deliveries' }, 'cannot remove expired rows; will retry'),
+  );
+  await removePerMerchant(database, kept, log, at).catch((err) =>
+    log.warn({ err }, 'cannot remove old notifications and messages; will retry'),
   );
   // A process may sign with a replaced key for half a minute more, so we wait five minutes.
   const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);
   await removeKeysReplacedBefore(database, unused).catch((err) =>
     log.warn({ err }, 'cannot remove old signing keys; will retry'),
   );
+}
+
+const unlessForEver = (days: number, expiring: (days: number) => Expiring): Expiring[] =>
+  days === 0 ? [] : [expiring(days)];
+
+const DAY_MS = 24 * 60 * 60_000;
+const MERCHANTS_AT_ONCE = 100;
+
+/** One merchant after another, in small batches. Several processes may do it at the same time. */
+async function removePerMerchant(
+  database: Database,
+  kept: RetentionDays,
+  log: Logger,
+  at: Date,
+): Promise<void> {
+  if (kept.notifications === 0 && kept.deliveries === 0) return;
+  const before = (days: number) => new Date(at.getTime() - days * DAY_MS);
+  for (let last = 0; ; ) {
+    const merchantIds = await listMerchantIds(database, last, MERCHANTS_AT_ONCE);
+    for (const merchantId of merchantIds) {
+      try {
+        if (kept.notifications > 0)
+          await removeOldNotifications(database, merchantId, before(kept.notifications));
+        if (kept.deliveries > 0)
+          await removeOldDeliveries(database, merchantId, before(kept.deliveries), async (texts) => {
+            const bytes = texts.reduce((sum, text) => sum + bytesOfSent(text), 0);
+            if (bytes > 0) await countSent(database, merchantId, -bytes);
+          });
+      } catch (err) {
+        // A problem with one merchant must not stop the others.
+        log.warn({ err, merchant_id: merchantId }, 'cannot remove what is old; will retry');
+      }
+    }
+    if (merchantIds.length < MERCHANTS_AT_ONCE) return;
+    last = merchantIds.at(-1)!;
+  }
 }

@@ -15,6 +15,21 @@ import { isLoopback } from './http/address.ts';
 import { PACKAGED, PROGRAM } from './installation.ts';
 import { secretKeyProblem } from './secrets.ts';
 
+/** How many days each kind of data is kept. 0: for ever. */
+export interface RetentionDays {
+  /** Answered and resolved ones. */
+  notifications: number;
+  /** Finished messages to customers, with their history. */
+  deliveries: number;
+  /** What customers and assistants wrote in conversations. */
+  messages: number;
+  /** The event log, and the events for webhook endpoints. */
+  events: number;
+  audit: number;
+  /** Sessions that have ended. */
+  sessions: number;
+}
+
 /** All settings. Only this file reads the environment and names its variables. */
 export interface Config {
   host: string;
@@ -85,10 +100,8 @@ export interface Config {
   embeddings: EmbeddingsConfig | undefined;
   /** Absent: this server sends no e-mail. */
   mail: MailConfig | undefined;
-  /** How long audit events are kept. */
-  auditRetentionDays: number;
-  /** How long the messages of conversations are kept. */
-  messageRetentionDays: number;
+  /** How many days each kind of data is kept. 0: for ever. */
+  retentionDays: RetentionDays;
   /** The bearer token that `/metrics` requires. */
   metricsToken: string | undefined;
   /** Serves `/metrics` on this port of `host` and nowhere else. */
@@ -274,8 +287,19 @@ export function readConfig(given: Environment = process.env): Config {
       },
       problems,
     ),
-    auditRetentionDays: integer('AUDIT_RETENTION_DAYS', 365, 1, 3660),
-    messageRetentionDays: integer('MESSAGE_RETENTION_DAYS', 365, 1, 3660),
+    retentionDays: {
+      notifications: integer('RETENTION_NOTIFICATIONS_DAYS', 0, 0, 36_600),
+      deliveries: integer('RETENTION_DELIVERIES_DAYS', 0, 0, 36_600),
+      messages: integer(
+        'RETENTION_MESSAGES_DAYS',
+        integer('MESSAGE_RETENTION_DAYS', 365, 1, 3660),
+        0,
+        36_600,
+      ),
+      events: integer('RETENTION_EVENTS_DAYS', 30, 1, 365),
+      audit: integer('RETENTION_AUDIT_DAYS', integer('AUDIT_RETENTION_DAYS', 365, 1, 3660), 0, 36_600),
+      sessions: integer('RETENTION_SESSIONS_DAYS', 1, 1, 3660),
+    },
     metricsToken: readMetricsToken(text('METRICS_TOKEN'), problems),
     metricsPort,
     docs: flag('DOCS') ?? true,

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { decodeJwt } from 'jose';
 import { SERVER } from '../src/audit/record.ts';
 import { EXPIRING_ATTEMPTS } from '../src/auth/attempts.ts';
-import { EXPIRING_SESSIONS } from '../src/auth/sessions/store.ts';
+import { expiringSessions } from '../src/auth/sessions/store.ts';
 import { disableUser, enableUser, setPassword } from '../src/auth/users.ts';
 import { removeExpired } from '../src/database/expiry.ts';
 import {
@@ -109,7 +109,7 @@ onEachEngine('the lifetime of a token', (engine) => {
     await deskbell.clock.advance(10);
     assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
     assertError(await logout(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
-    for (const expiring of [...EXPIRING_ATTEMPTS, ...EXPIRING_SESSIONS]) {
+    for (const expiring of [...EXPIRING_ATTEMPTS, ...expiringSessions(1)]) {
       await removeExpired(deskbell.database, expiring, deskbell.clock.now());
     }
     assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');

@@ -19,6 +19,7 @@ type About = Readonly<
   Partial<
     Record<
       | 'user_id'
+      | 'merchant_id'
       | 'key_id'
       | 'notification_id'
       | 'document_id'

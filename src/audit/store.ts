@@ -88,3 +88,16 @@ export const expiringEvents = (retentionDays: number): Expiring => ({
   column: 'at',
   keptMs: retentionDays * DAY_MS,
 });
+
+/** Replaces the name of somebody who was deleted, and removes from where they came. */
+export async function forgetActor(
+  tx: Queries,
+  merchantId: number | null,
+  userId: number,
+  name: string,
+): Promise<void> {
+  await tx.run(
+    'update audit_events set name = $3, address = null where merchant_id = $1 and user_id = $2 and name <> $3',
+    [merchantId ?? 0, userId, name],
+  );
+}

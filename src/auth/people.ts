@@ -17,7 +17,7 @@ export const listPeople = (
   which: 'current' | 'former too' = 'current',
 ): Promise<PersonName[]> =>
   queries.all(
-    `select id, name from users where merchant_id = $1 ${which === 'current' ? 'and disabled_at is null' : ''}
+    `select id, name from users where merchant_id = $1 and deleted_at is null ${which === 'current' ? 'and disabled_at is null' : ''}
       order by id limit ${PEOPLE_MAX}`,
     [merchantId],
   );

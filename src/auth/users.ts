@@ -73,8 +73,8 @@ const LISTED =
 /** All users, or those of one merchant. */
 export function listUsers(queries: Queries, merchantId: number | undefined): Promise<ListedUser[]> {
   return merchantId === undefined
-    ? queries.all(`${LISTED} order by id`)
-    : queries.all(`${LISTED} where merchant_id = $1 order by id`, [merchantId]);
+    ? queries.all(`${LISTED} where deleted_at is null order by id`)
+    : queries.all(`${LISTED} where merchant_id = $1 and deleted_at is null order by id`, [merchantId]);
 }
 
 export function findUserByEmail(queries: Queries, email: string): Promise<ListedUser | undefined> {

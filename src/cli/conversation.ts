@@ -4,6 +4,7 @@ import { callerFolder } from '../config.ts';
 import { checkConversation } from '../conversations/rules.ts';
 import { type Conversation, insertConversation, listConversations } from '../conversations/store.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
+import { deleteConversation, exportConversation } from './data/conversation.ts';
 import { merchantOf, pagesOf, withDatabase } from './database.ts';
 import { FORMATS, type Format, importConversations, type Summary } from './import.ts';
 import { count, createProgress, minute } from './terminal.ts';
@@ -103,6 +104,9 @@ input is read.`,
       return { text: `${describe(summary)}, in ${seconds} s.`, json: summary, failed: summary.failed > 0 };
     },
   }),
+
+  export: exportConversation,
+  delete: deleteConversation,
 };
 
 const conversationPages = (given: string) =>

@@ -3,6 +3,7 @@ import { CONFIDENT_LIMITS, type Confident } from '../contract/merchant.ts';
 import { type CountryCode, isCountry } from '../delivery/phone.ts';
 import { insertMerchant, listMerchants, updateMerchant } from '../merchants/store.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
+import { deleteMerchant, exportMerchant } from './data/merchant.ts';
 import { databasePlace, withDatabase } from './database.ts';
 import { minute } from './terminal.ts';
 import { nameOf } from './texts.ts';
@@ -99,6 +100,9 @@ with learned, from the match on that was right often enough.`,
       };
     },
   }),
+
+  export: exportMerchant,
+  delete: deleteMerchant,
 };
 
 const SENDERS: Readonly<Record<Deliver, string>> = {

@@ -19,6 +19,7 @@ import type { Database } from '../database/database.ts';
 import { hasDemoPassword } from '../demo.ts';
 import { findMerchant } from '../merchants/store.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
+import { deleteUser, exportUser } from './data/user.ts';
 import { merchantOf, withDatabase } from './database.ts';
 import { minute, readPassword } from './terminal.ts';
 import { emailOf, nameOf } from './texts.ts';
@@ -185,6 +186,9 @@ If the role changes, the user is signed out everywhere.`,
           : `${user.email} has no second factor. Nothing was changed.`;
       }),
   }),
+
+  export: exportUser,
+  delete: deleteUser,
 };
 
 async function defaultRole(database: Database, merchantId: number | undefined): Promise<Role> {

@@ -20,9 +20,11 @@ export const wrongPhonesOf = (engine: Engine, row: string) =>
   `(select ${OBJECT_OF[engine]('w.phone', 'w.replaced_by')} from wrong_phones w
     where w.merchant_id = ${row}.merchant_id and w.conversation_id = ${row}.conversation_id)`;
 
-/** The table, for a join. */
-export const conversations = (alias: string) => `conversations ${alias}`;
+/** The table, for a join. Those of erased customers are not for new things. */
+export const conversations = (alias: string) =>
+  `(select * from conversations where erased_at is null) ${alias}`;
 
 /** One row with `merchant_id` and `id`, or none if the merchant has no such conversation. */
 export const existingConversation = (merchantId: string, id: string) =>
-  `(select c.merchant_id, c.id from conversations c where c.merchant_id = ${merchantId} and c.id = ${id})`;
+  `(select c.merchant_id, c.id from conversations c where c.merchant_id = ${merchantId} and c.id = ${id}
+    and c.erased_at is null)`;

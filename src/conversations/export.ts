@@ -1,7 +1,7 @@
 /** For the export: the merchant is $1, the last id $2, the limit $3. */
 export const EXPORTED_CONVERSATIONS = `select id, reference, customer_name, customer_phone, taken_over_at, taken_over_by, created_at,
     updated_at
-  from conversations where merchant_id = $1 and id > $2 order by id limit $3`;
+  from conversations where merchant_id = $1 and id > $2 and erased_at is null order by id limit $3`;
 
 export const EXPORTED_MESSAGES = `select id, conversation_id, sender, message_id, text, at
   from conversation_messages where merchant_id = $1 and id > $2 order by id limit $3`;
@@ -12,3 +12,11 @@ export const EXPORTED_SAVED_REPLIES = `select id, title, text, created_at, updat
 /** The merchant is $1, the last conversation and number $2 and $3, the limit $4. */
 export const EXPORTED_WRONG_PHONES = `select conversation_id, phone, replaced_by, created_at from wrong_phones
   where merchant_id = $1 and (conversation_id, phone) > ($2, $3) order by conversation_id, phone limit $4`;
+
+/** Of one conversation, which is $4. */
+export const CONVERSATION = EXPORTED_CONVERSATIONS.replace('and id > $2', 'and id > $2 and id = $4');
+
+export const MESSAGES_OF_CONVERSATION = EXPORTED_MESSAGES.replace(
+  'and id > $2',
+  'and id > $2 and conversation_id = $4',
+);

@@ -54,10 +54,10 @@ export async function insertMessages(
 /** Two requests with the same ids in different orders would deadlock: one waits for the other. */
 export async function lockConversation(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
   const locking = tx.engine === 'postgres' ? 'for no key update' : '';
-  const row = await tx.one(`select id from conversations where merchant_id = $1 and id = $2 ${locking}`, [
-    merchantId,
-    id,
-  ]);
+  const row = await tx.one(
+    `select id from conversations where merchant_id = $1 and id = $2 and erased_at is null ${locking}`,
+    [merchantId, id],
+  );
   if (!row) throw conversationNotFound();
 }
 

@@ -19,7 +19,7 @@ const COLUMNS =
   'id, reference, customer_name, customer_phone, created_at, updated_at, taken_over_at, taken_over_by';
 
 /** The name of a customer of whom neither name nor number is known. */
-const NO_NAME = 'Customer';
+export const NO_NAME = 'Customer';
 /**
  * Returns the new id, or undefined if the merchant already has a conversation with this reference. Without a name, the
  * phone number is its name.
@@ -45,7 +45,7 @@ export function listConversations(
   { afterId, limit }: { afterId: number; limit: number },
 ): Promise<Conversation[]> {
   return queries.all(
-    `select ${COLUMNS} from conversations where merchant_id = $1 and id > $2 order by id limit $3`,
+    `select ${COLUMNS} from conversations where merchant_id = $1 and id > $2 and erased_at is null order by id limit $3`,
     [merchantId, afterId, limit],
   );
 }
@@ -134,7 +134,7 @@ export async function completeConversation(
     `update conversations set updated_at = $5,
         customer_name = case when $3 <> '' and customer_name = $6 then $3 else customer_name end,
         customer_phone = case when $4 = '' then customer_phone else $4 end
-      where merchant_id = $1 and id = $2 and ($4 = '' or customer_phone in ('', $4)) returning id`,
+      where merchant_id = $1 and id = $2 and erased_at is null and ($4 = '' or customer_phone in ('', $4)) returning id`,
     [merchantId, known.id, name, phone, at.toISOString(), known.customer_name],
   );
   return rows.length > 0;
@@ -145,10 +145,10 @@ export function findConversation(
   merchantId: MerchantId,
   id: number,
 ): Promise<Conversation | undefined> {
-  return queries.one(`select ${COLUMNS} from conversations where merchant_id = $1 and id = $2`, [
-    merchantId,
-    id,
-  ]);
+  return queries.one(
+    `select ${COLUMNS} from conversations where merchant_id = $1 and id = $2 and erased_at is null`,
+    [merchantId, id],
+  );
 }
 
 export function findByReference(
@@ -194,11 +194,10 @@ export function findConversations(
   limit: number,
 ): Promise<Conversation[]> {
   const wanted = ids === undefined ? 'merchant_id = $1' : ownIdIn(queries.engine, '$1', '$3');
-  return queries.all(`select ${COLUMNS} from conversations where ${wanted} order by id desc limit $2`, [
-    merchantId,
-    limit,
-    ...(ids === undefined ? [] : [ids]),
-  ]);
+  return queries.all(
+    `select ${COLUMNS} from conversations where ${wanted} and erased_at is null order by id desc limit $2`,
+    [merchantId, limit, ...(ids === undefined ? [] : [ids])],
+  );
 }
 
 /** What a conversation takes. The trigger counts with the same number. */
@@ -214,7 +213,7 @@ export async function findCustomerPhone(
   id: number,
 ): Promise<string | undefined> {
   const row = await queries.one<{ customer_phone: string }>(
-    'select customer_phone from conversations where merchant_id = $1 and id = $2',
+    'select customer_phone from conversations where merchant_id = $1 and id = $2 and erased_at is null',
     [merchantId, id],
   );
   return row?.customer_phone;

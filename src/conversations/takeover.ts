@@ -20,7 +20,7 @@ export async function takeOver(
 ): Promise<boolean> {
   const rows = await tx.run<{ reference: string | null }>(
     `update conversations set taken_over_at = $3, taken_over_by = $4
-      where merchant_id = $1 and id = $2 and taken_over_at is null returning reference`,
+      where merchant_id = $1 and id = $2 and taken_over_at is null and erased_at is null returning reference`,
     [merchantId, id, at.toISOString(), await readAuthorName(tx, merchantId, author)],
   );
   return tell(tx, merchantId, 'conversation.taken_over', { id, rows, at });

@@ -66,6 +66,11 @@ export interface Database extends Queries {
    * the indexes are built before, each on its own and while others write. If it fails, it can be run again.
    */
   script(sql: string, indexes?: readonly string[]): Promise<void>;
+  /**
+   * Makes sure that nobody can read what was deleted from the database's files. False if somebody who reads a snapshot
+   * prevents it: then try again. PostgreSQL does it by itself, with its vacuum.
+   */
+  scrub(): Promise<boolean>;
   /** Runs `work` while no other process runs anything under this name. After a while it throws, and says who does. */
   exclusively<T>(name: string, work: () => Promise<T>, waitMs?: number): Promise<T>;
   /** Notifies every process that listens, including this one. A signal is lost if its connection breaks. */

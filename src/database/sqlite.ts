@@ -9,6 +9,9 @@ import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sq
 import { splitStatements } from './statements.ts';
 
 const BUSY_RETRY_MS = 10;
+const FULL_TEXT_INDEXES = ['documents_index', 'answered_questions_index', 'inbox_index'];
+/** A step takes a few milliseconds. */
+const MERGED_PAGES = 200;
 
 type Job = {
   work: (tx: Transaction) => Promise<unknown>;
@@ -189,6 +192,20 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     };
   }
 
+  /** A full-text index keeps the words of deleted rows until it is merged. In small steps: others write in between. */
+  async function mergeAll(index: string): Promise<void> {
+    const changes = () => (write('select total_changes() as total').get() as { total: number }).total;
+    // The first step begins a merge of the whole index, the others continue it.
+    for (let pages = -MERGED_PAGES; ; pages = MERGED_PAGES) {
+      const changed = await enqueue('statement', async () => {
+        const before = changes();
+        write(`insert into ${index} (${index}, rank) values ('merge', ${pages})`).run();
+        return changes() - before;
+      });
+      if (changed < 2) return;
+    }
+  }
+
   const reads = readsWith(read);
   return {
     ...reads,
@@ -212,6 +229,12 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     },
     async announce() {},
     countAnnounced: async () => 1,
+    async scrub() {
+      for (const index of FULL_TEXT_INDEXES) await mergeAll(index);
+      while (flushing) await flushing;
+      const [done] = writer.prepare('pragma wal_checkpoint(truncate)').all() as { busy: number }[];
+      return done?.busy === 0;
+    },
     async exclusively(name, work, waitMs) {
       const release = await lockExclusively(dataDir, name, waitMs);
       try {

@@ -94,6 +94,8 @@ export function openFolder(dataDir: string, lock: boolean): [DatabaseSync, relea
     const writer = new DatabaseSync(databaseFile(dataDir), { timeout: BUSY_TIMEOUT_MS });
     // FULL: a commit is on the disk before it is acknowledged, so a power cut does not lose it.
     writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
+    // What is deleted is overwritten, so that nobody can read it from the file.
+    writer.exec('pragma secure_delete = on');
     // From here on we wait for locks without blocking everything else: see `beginWriting`.
     writer.exec('pragma busy_timeout = 0');
     return [writer, release];

@@ -7,7 +7,11 @@ import { idIn, ownIdIn } from '../database/ids.ts';
 /** A merchant's events, in the order of their positions. */
 
 const DAY_MS = 24 * 60 * 60_000;
-export const EXPIRING_EVENTS: Expiring = { table: 'events', column: 'at', keptMs: 30 * DAY_MS };
+export const expiringEvents = (keptDays: number): Expiring => ({
+  table: 'events',
+  column: 'at',
+  keptMs: keptDays * DAY_MS,
+});
 
 const NUMBER_MAX = 1000;
 /** Of one merchant in one round, so that the others get their turn. */

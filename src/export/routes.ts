@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { recordEvent } from '../audit/record.ts';
 import { callerOf, merchantOf, requireOwner, type WatchRevoked, whoOf } from '../auth/guard.ts';
@@ -9,18 +8,7 @@ import type { Database, Snapshot } from '../database/database.ts';
 import { liftDeadline } from '../database/deadline.ts';
 import { ownerRequired, rateLimited, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
-
-/** A part of the export. Each feature reads its own tables. */
-export interface ExportSection {
-  type: string;
-  /** The next rows after the last one of the page before, at most `limit`. */
-  read(
-    queries: Pick<Snapshot, 'engine' | 'all' | 'one'>,
-    merchantId: MerchantId,
-    last: Record<string, unknown> | undefined,
-    limit: number,
-  ): Promise<Record<string, unknown>[]>;
-}
+import { type ExportSection, linesOf } from './sections.ts';
 
 interface ExportParts {
   database: Database;
@@ -29,8 +17,6 @@ interface ExportParts {
   now: () => Date;
 }
 
-/** A row may have 256 KiB, so a page has a few megabytes at most. */
-const PAGE_ROWS = 25;
 const OPEN_MAX = 4;
 /** Whoever reads slower is disconnected, because of what a snapshot holds and because others wait. */
 const OPEN_MAX_MS = 10 * 60_000;
@@ -45,25 +31,6 @@ export function exportRoutes({
   now,
 }: ExportParts): FastifyPluginAsyncTypebox {
   const open = new Set<MerchantId>();
-
-  async function* linesOf(
-    snapshot: Snapshot,
-    merchantId: MerchantId,
-    onPage: () => void,
-  ): AsyncGenerator<string> {
-    for (const { type, read } of sections) {
-      let last: Record<string, unknown> | undefined;
-      for (let isFull = true; isFull; ) {
-        // Other requests run between two pages.
-        await nextTurn();
-        onPage();
-        const rows = await read(snapshot, merchantId, last, PAGE_ROWS);
-        last = rows.at(-1);
-        isFull = rows.length === PAGE_ROWS;
-        if (rows.length > 0) yield rows.map((row) => `${JSON.stringify({ type, ...row })}\n`).join('');
-      }
-    }
-  }
 
   return async (app) => {
     requireOwner(app);
@@ -101,7 +68,7 @@ export function exportRoutes({
           const end = (reason: string) => () => body.destroy(new Error(reason));
           const timer = setTimeout(end('read too slowly'), OPEN_MAX_MS).unref();
           const pageTimer = setTimeout(end('read too slowly'), PAGE_MAX_MS).unref();
-          const lines = linesOf(snapshot, merchantId, () => pageTimer.refresh());
+          const lines = linesOf(snapshot, sections, merchantId, () => pageTimer.refresh());
           const body = Readable.from(lines, { objectMode: false });
           const unwatch = revocations.watch(callerOf(request), end('access ended'));
           body.once('close', () => {
@@ -122,9 +89,3 @@ export function exportRoutes({
     );
   };
 }
-
-/** A section whose rows are in the order of their ids. `sql` has the merchant as $1, the last id as $2, the limit as $3. */
-export const sectionById = (type: string, sql: string): ExportSection => ({
-  type,
-  read: (queries, merchantId, last, limit) => queries.all(sql, [merchantId, Number(last?.id ?? 0), limit]),
-});

@@ -14,3 +14,21 @@ export const EXPORTED_ASKS = `select id, conversation_id, reference, metadata, d
 
 export const EXPORTED_NOTES = `select id, notification_id, user_id, text, mentions, created_at
   from notification_notes where merchant_id = $1 and id > $2 order by id limit $3`;
+
+/** Of one conversation, which is $4. */
+export const NOTIFICATIONS_OF_CONVERSATION = EXPORTED_NOTIFICATIONS.replace(
+  'and n.id > $2',
+  'and n.id > $2 and n.conversation_id = $4',
+);
+
+export const ASKS_OF_CONVERSATION = EXPORTED_ASKS.replace(
+  'and id > $2',
+  'and id > $2 and conversation_id = $4',
+);
+
+export const NOTES_OF_CONVERSATION = `select t.id, t.notification_id, t.user_id, t.text, t.mentions, t.created_at
+  from notifications n join notification_notes t on t.merchant_id = n.merchant_id and t.notification_id = n.id
+  where n.merchant_id = $1 and n.conversation_id = $4 and t.id > $2 order by t.id limit $3`;
+
+/** Of one author, who is $4. */
+export const NOTES_OF_USER = EXPORTED_NOTES.replace('and id > $2', 'and id > $2 and user_id = $4');

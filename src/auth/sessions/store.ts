@@ -200,10 +200,10 @@ export async function endAllSessions(queries: Queries, at: Date): Promise<number
   }
 }
 
-/** The last access token of a session may live this much longer than the session. */
-const ACCESS_TTL_MAX_MS = 86_400_000;
+const DAY_MS = 86_400_000;
 
-export const EXPIRING_SESSIONS: readonly Expiring[] = [
-  { table: 'sessions', column: 'expires_at', keptMs: ACCESS_TTL_MAX_MS },
-  { table: 'sessions', column: 'revoked_at', keptMs: ACCESS_TTL_MAX_MS },
+/** At least a day: the last access token of a session may live this much longer than the session. */
+export const expiringSessions = (keptDays: number): readonly Expiring[] => [
+  { table: 'sessions', column: 'expires_at', keptMs: keptDays * DAY_MS },
+  { table: 'sessions', column: 'revoked_at', keptMs: keptDays * DAY_MS },
 ];

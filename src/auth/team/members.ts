@@ -20,7 +20,7 @@ const memberOf = ({ second_factor_at, ...row }: Row): TeamMember => ({
 /** A team added on the command line may have more. */
 export async function listTeam(queries: Pick<Queries, 'all'>, merchantId: MerchantId): Promise<TeamMember[]> {
   const rows = await queries.all<Row>(
-    `select ${COLUMNS} from users where merchant_id = $1 order by id limit ${2 * TEAM_MAX}`,
+    `select ${COLUMNS} from users where merchant_id = $1 and deleted_at is null order by id limit ${2 * TEAM_MAX}`,
     [merchantId],
   );
   return rows.map(memberOf);
@@ -34,10 +34,10 @@ export async function findMember(
   const row =
     userId === undefined
       ? undefined
-      : await queries.one<Row>(`select ${COLUMNS} from users where merchant_id = $1 and id = $2`, [
-          merchantId,
-          userId,
-        ]);
+      : await queries.one<Row>(
+          `select ${COLUMNS} from users where merchant_id = $1 and id = $2 and deleted_at is null`,
+          [merchantId, userId],
+        );
   if (!row) throw userNotFound();
   return memberOf(row);
 }
@@ -47,10 +47,10 @@ export const lockTeam = (tx: Transaction, merchantId: MerchantId): Promise<void>
   tx.lock(`team ${merchantId}`);
 
 export const isFull = async (queries: Queries, merchantId: MerchantId): Promise<boolean> =>
-  (await queries.one('select id from users where merchant_id = $1 order by id limit 1 offset $2', [
-    merchantId,
-    TEAM_MAX - 1,
-  ])) !== undefined;
+  (await queries.one(
+    'select id from users where merchant_id = $1 and deleted_at is null order by id limit 1 offset $2',
+    [merchantId, TEAM_MAX - 1],
+  )) !== undefined;
 
 interface MemberChange {
   userId: number | undefined;
@@ -104,10 +104,10 @@ export async function changeMember(
   return changed;
 }
 
-const isActiveOwner = ({ role, disabled_at }: Pick<TeamMember, 'role' | 'disabled_at'>) =>
+export const isActiveOwner = ({ role, disabled_at }: Pick<TeamMember, 'role' | 'disabled_at'>) =>
   role === 'owner' && disabled_at === null;
 
-const hasOtherOwner = async (tx: Queries, merchantId: MerchantId, userId: number): Promise<boolean> =>
+export const hasOtherOwner = async (tx: Queries, merchantId: MerchantId, userId: number): Promise<boolean> =>
   (await tx.one(
     `select id from users where merchant_id = $1 and role = 'owner' and disabled_at is null and id <> $2 limit 1`,
     [merchantId, userId],

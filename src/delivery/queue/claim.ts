@@ -42,11 +42,15 @@ export interface DueQueue extends Queue {
   due_at: string;
 }
 
+/** Nothing is sent for a merchant that is being deleted. */
+const IS_ACTIVE = `(select m.deleting_at from merchants m where m.id = delivery_queues.merchant_id) is null`;
+
 /** The queues with something due, longest waiting first, starting after the given one. */
 export function dueQueues(queries: Queries, at: Date, after: DueQueue | undefined): Promise<DueQueue[]> {
   return queries.all<DueQueue>(
     `select merchant_id, endpoint_id, due_at from delivery_queues
       where due_at <= $1 and (due_at, merchant_id, endpoint_id) > ($2, $3, $4)
+        and ${IS_ACTIVE}
       order by due_at, merchant_id, endpoint_id limit ${QUEUES_MAX}`,
     [at.toISOString(), after?.due_at ?? '', after?.merchant_id ?? 0, after?.endpoint_id ?? 0],
   );
@@ -55,7 +59,7 @@ export function dueQueues(queries: Queries, at: Date, after: DueQueue | undefine
 /** When the next message is due, if there is one. */
 export async function nextDueAt(queries: Queries): Promise<string | undefined> {
   const row = await queries.one<{ due_at: string }>(
-    'select due_at from delivery_queues where due_at < $1 order by due_at limit 1',
+    `select due_at from delivery_queues where due_at < $1 and ${IS_ACTIVE} order by due_at limit 1`,
     [NEVER],
   );
   return row?.due_at;

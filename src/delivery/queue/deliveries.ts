@@ -3,7 +3,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import { UNDO_MAX_SECONDS } from '../../contract/timeline.ts';
 import type { Engine, Queries } from '../../database/database.ts';
 import { idIn, inSelect } from '../../database/ids.ts';
-import { type DeliveryState, NEVER, NOT_TAKEN_BACK, notificationIdOf } from './table.ts';
+import { type DeliveryState, NEVER, NOT_TAKEN_BACK, notificationIdOf, OPEN } from './table.ts';
 
 /** What the merchant sees of its messages to customers. Events for webhook endpoints are not among them. */
 
@@ -144,6 +144,11 @@ export const deliveryWire = (merchantId: string, notificationId: string) =>
 /** A sub-select for the notification's own statement: 1 if a message has its answer, or null. */
 export const isSent = (merchantId: string, notificationId: string) =>
   `(select 1 from deliveries d where d.merchant_id = ${merchantId} and d.notification_id = ${notificationId} limit 1)`;
+
+/** The condition that a message of this notification is queued, waits or is being sent. */
+export const isBeingSent = (merchantId: string, notificationId: string) =>
+  `exists (select 1 from deliveries d where d.merchant_id = ${merchantId} and d.notification_id = ${notificationId}
+    and d.state in ${OPEN})`;
 
 /** A merchant's version is a new random value after every change to one of its messages. */
 export async function readDeliveryVersions(

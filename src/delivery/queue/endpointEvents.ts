@@ -261,19 +261,23 @@ export async function listEventDeliveries(
   }));
 }
 
-async function removeDeliveries(tx: Queries, merchantId: MerchantId, ids: readonly number[]): Promise<void> {
+export async function removeDeliveries(
+  tx: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<void> {
   const { engine } = tx;
   await tx.run(`delete from deliveries where ${ownIdIn(engine, '$1', '$2')}`, [merchantId, ids]);
   const ofThem = ownIdIn(engine, '$1', '$2', 'delivery_id');
   await tx.run(`delete from delivery_events where ${ofThem}`, [merchantId, ids]);
 }
 
-const KEPT_MS = 30 * 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 const REMOVED_AT_ONCE = 500;
 
 /** As long as the events themselves are kept. */
-export async function removeOldEvents(database: Database, at: Date): Promise<void> {
-  const before = new Date(at.getTime() - KEPT_MS).toISOString();
+export async function removeOldEvents(database: Database, keptDays: number, at: Date): Promise<void> {
+  const before = new Date(at.getTime() - keptDays * DAY_MS).toISOString();
   for (;;) {
     const rows = await database.all<{ merchant_id: MerchantId; id: number }>(
       `select merchant_id, id from deliveries where endpoint_id > 0 and created_at < $1

@@ -28,6 +28,8 @@ interface Recognition {
   documentId: number;
   score: number;
   notificationId: number | null;
+  /** Whose question it was, if that is known. */
+  conversationId?: number | null;
   at: Date;
 }
 
@@ -51,16 +53,16 @@ export async function recordAsked(
 }
 
 async function insert(tx: Transaction, merchantId: MerchantId, recognition: Recognition): Promise<number> {
-  const { kind, question, documentId, score, notificationId, at } = recognition;
+  const { kind, question, documentId, score, notificationId, conversationId = null, at } = recognition;
   const [row] = await tx.run<{ id: number }>(
     `insert into recognitions (merchant_id, kind, question, document_id, score, notification_id, created_at,
-        unjudged_since)
-      values ($1, $2, $3, $4, $5, $6, $7, $7) returning id`,
+        unjudged_since, conversation_id)
+      values ($1, $2, $3, $4, $5, $6, $7, $7, $8) returning id`,
     [
       merchantId,
       kind,
       question === null ? null : storableText(question),
-      ...[documentId, score, notificationId, at.toISOString()],
+      ...[documentId, score, notificationId, at.toISOString(), conversationId],
     ],
   );
   if (!row) throw new Error('the insert returned no row');

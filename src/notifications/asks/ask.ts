@@ -68,6 +68,7 @@ export function ask(
       if (!conversation?.taken_over_at) {
         await recordKnown(tx, merchantId, {
           ...{ question: question.text, documentId: recognised.document_id, score: recognised.score, at },
+          conversationId: conversation?.id ?? null,
         });
         return { known: recognised, conversationId: conversation?.id ?? null };
       }

@@ -1,0 +1,135 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Engine, Queries, Transaction } from '../database/database.ts';
+import { ownIdIn } from '../database/ids.ts';
+import { renewVersion } from './messages.ts';
+import { CONVERSATION_BYTES } from './store.ts';
+
+/** Removes a customer from the tables of this feature. */
+
+export interface ErasedConversation {
+  id: number;
+  reference: string | null;
+  customer_name: string;
+  customer_phone: string;
+}
+
+const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
+
+/** The conversation and the merchant's others with the same number: they are of the same person. */
+export async function findPerson(queries: Queries, merchantId: MerchantId, id: number): Promise<number[]> {
+  const first = await queries.one<{ customer_phone: string }>(
+    'select customer_phone from conversations where merchant_id = $1 and id = $2 and erased_at is null',
+    [merchantId, id],
+  );
+  if (!first) return [];
+  if (first.customer_phone === '') return [id];
+  const rows = await queries.all<{ id: number }>(
+    'select id from conversations where merchant_id = $1 and customer_phone = $2 order by id',
+    [merchantId, first.customer_phone],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** The same, locked until the transaction ends. */
+export async function lockPerson(
+  tx: Transaction,
+  merchantId: MerchantId,
+  id: number,
+): Promise<ErasedConversation[]> {
+  const columns = 'id, reference, customer_name, customer_phone';
+  const ids = await findPerson(tx, merchantId, id);
+  return tx.all(
+    `select ${columns} from conversations where ${ownIdIn(tx.engine, '$1', '$2')} and erased_at is null
+      order by id ${LOCKED[tx.engine]}`,
+    [merchantId, ids],
+  );
+}
+
+/** Takes name, number and reference away. Returns the wrong numbers that were known of them. */
+export async function blankConversations(
+  tx: Transaction,
+  merchantId: MerchantId,
+  ids: readonly number[],
+  at: Date,
+): Promise<string[]> {
+  await tx.run(
+    `update conversations set erased_at = $3, updated_at = $3, reference = null, customer_name = '', customer_phone = '',
+        taken_over_at = null, taken_over_by = null
+      where ${ownIdIn(tx.engine, '$1', '$2')}`,
+    [merchantId, ids, at.toISOString()],
+  );
+  const wrong = await tx.run<{ phone: string }>(
+    `delete from wrong_phones where ${ownIdIn(tx.engine, '$1', '$2', 'conversation_id')} returning phone`,
+    [merchantId, ids],
+  );
+  await renewVersion(tx, merchantId);
+  return wrong.map(({ phone }) => phone);
+}
+
+/** Removes messages of one conversation, and returns how many: if that is the limit, there may be more. */
+export async function eraseMessages(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  limit: number,
+): Promise<number> {
+  const rows = await queries.run(
+    `delete from conversation_messages where merchant_id = $1 and id in (
+        select id from conversation_messages where merchant_id = $1 and conversation_id = $2
+          order by at, id limit $3)
+      returning id`,
+    [merchantId, conversationId, limit],
+  );
+  return rows.length;
+}
+
+/** At the end. The database refuses it if something of a conversation is left. */
+export async function removeConversations(
+  tx: Transaction,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<void> {
+  await tx.run(`delete from wrong_phones where ${ownIdIn(tx.engine, '$1', '$2', 'conversation_id')}`, [
+    merchantId,
+    ids,
+  ]);
+  const gone = await tx.run(
+    `delete from conversations where ${ownIdIn(tx.engine, '$1', '$2')} and erased_at is not null returning id`,
+    [merchantId, ids],
+  );
+  await tx.run('update conversation_storage set bytes = bytes - $2 where merchant_id = $1', [
+    merchantId,
+    gone.length * CONVERSATION_BYTES,
+  ]);
+}
+
+/** Whether a number is also that of somebody else: a customer of another merchant, or another customer of this one. */
+export async function isOthersPhone(queries: Queries, phone: string): Promise<boolean> {
+  return (
+    (await queries.one('select id from conversations where customer_phone = $1 limit 1', [phone])) !==
+    undefined
+  );
+}
+
+export async function isOwnPhone(queries: Queries, merchantId: MerchantId, phone: string): Promise<boolean> {
+  const sql = 'select id from conversations where customer_phone = $2 and merchant_id = $1 limit 1';
+  return (await queries.one(sql, [merchantId, phone])) !== undefined;
+}
+
+/** Saved replies are the merchant's own words. Only the person's name and number go. */
+export async function redactSavedReplies(
+  tx: Transaction,
+  merchantId: MerchantId,
+  redact: (text: string) => string,
+): Promise<void> {
+  const rows = await tx.all<{ id: number; title: string; text: string }>(
+    'select id, title, text from saved_replies where merchant_id = $1 order by id',
+    [merchantId],
+  );
+  for (const { id, title, text } of rows) {
+    if (redact(title) === title && redact(text) === text) continue;
+    await tx.run('update saved_replies set title = $3, text = $4 where merchant_id = $1 and id = $2', [
+      ...[merchantId, id, redact(title), redact(text)],
+    ]);
+  }
+}

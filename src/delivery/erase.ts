@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
+import { ownIdIn } from '../database/ids.ts';
+import { removeDeliveries } from './queue/endpointEvents.ts';
+import { lockLanes, releaseAndRecord } from './queue/release.ts';
+import { ENDPOINT, NEVER, NO_NOTIFICATION } from './queue/table.ts';
+
+/** Removes a customer's messages, and the number wherever this feature has it. */
+
+interface Removed {
+  id: number;
+  recipient: string;
+  mode: 'reply' | 'campaign';
+  channel_id: string | null;
+}
+
+export interface ErasedDeliveries {
+  count: number;
+  recipients: string[];
+  channelIds: string[];
+  /** The texts of messages that somebody wrote without a question. */
+  written: string[];
+}
+
+/**
+ * Removes messages of one conversation. One that is being sent stays until that is over: its worker still writes down
+ * where it sends it.
+ */
+export function eraseDeliveries(
+  database: Database,
+  merchantId: MerchantId,
+  conversationId: number,
+  { at, limit }: { at: Date; limit: number },
+): Promise<ErasedDeliveries> {
+  const time = at.toISOString();
+  return database.transaction(async (tx) => {
+    await lockLanes(tx, merchantId);
+    const rows = await tx.run<Removed & { notification_id: number; content: string }>(
+      `delete from deliveries where merchant_id = $1 and (state <> 'sending' or due_at <= $3) and id in (
+          select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
+            and (state <> 'sending' or due_at <= $3) order by created_at, id limit $4)
+        returning id, recipient, mode, channel_id, notification_id, content`,
+      [merchantId, conversationId, time, limit],
+    );
+    if (rows.length > 0) {
+      await tx.run(`delete from delivery_events where ${ownIdIn(tx.engine, '$1', '$2', 'delivery_id')}`, [
+        merchantId,
+        rows.map(({ id }) => id),
+      ]);
+      // Somebody else may have the same number: their next message is no longer blocked.
+      await releaseAndRecord(tx, merchantId, { lanes: lanesOf(rows), events: [], dueAt: NEVER, at });
+    }
+    return {
+      count: rows.length,
+      recipients: [...new Set(rows.map(({ recipient }) => recipient))],
+      channelIds: [...new Set(rows.flatMap(({ channel_id }) => channel_id ?? []))],
+      written: rows
+        .filter(({ notification_id }) => notification_id === NO_NOTIFICATION)
+        .map(({ content }) => content),
+    };
+  });
+}
+
+const lanesOf = (rows: readonly Removed[]) => [
+  ...new Map(rows.map(({ recipient, mode }) => [`${mode} ${recipient}`, { recipient, mode }])).values(),
+];
+
+/** Whether a message of this conversation is left: it is being sent. */
+export async function hasDeliveries(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+): Promise<boolean> {
+  const sql = `select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0 limit 1`;
+  return (await queries.one(sql, [merchantId, conversationId])) !== undefined;
+}
+
+const PAGE = 200;
+
+/** Removes events for webhook endpoints and alerts for devices that are about a person. */
+export async function eraseEndpointDeliveries(
+  database: Database,
+  merchantId: MerchantId,
+  isTheirs: (contents: readonly string[]) => Promise<boolean[]>,
+  pause: () => Promise<void>,
+): Promise<void> {
+  for (let endpointId = 0; ; ) {
+    const next = await database.one<{ endpoint_id: number }>(
+      `select endpoint_id from deliveries where merchant_id = $1 and endpoint_id > 0 and endpoint_id > $2
+        order by endpoint_id limit 1`,
+      [merchantId, endpointId],
+    );
+    if (!next) return;
+    endpointId = next.endpoint_id;
+    for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+      const rows = await database.all<{ id: number; content: string }>(
+        `select id, content from deliveries where merchant_id = $1 and endpoint_id > 0 and endpoint_id = $2 and id < $3
+          order by id desc limit ${PAGE}`,
+        [merchantId, endpointId, before],
+      );
+      const theirs = await isTheirs(rows.map(({ content }) => content));
+      const ids = rows.filter((_, index) => theirs[index]).map(({ id }) => id);
+      if (ids.length > 0) await database.transaction((tx) => removeDeliveries(tx, merchantId, ids));
+      if (rows.length < PAGE) break;
+      before = rows.at(-1)!.id;
+      await pause();
+    }
+  }
+}
+
+/** Removes messages on a test phone, and returns how many: if that is the limit, there may be more. */
+export async function eraseTestPhone(
+  queries: Queries,
+  merchantId: MerchantId,
+  phone: string,
+  limit: number,
+): Promise<number> {
+  const rows = await queries.run(
+    `delete from simulator_messages where id in (
+        select id from simulator_messages where merchant_id = $1 and phone = $2 order by id limit $3)
+      returning id`,
+    [merchantId, phone, limit],
+  );
+  return rows.length;
+}
+
+/** That somebody was reached today still counts towards the daily limit, but no longer who. */
+export async function forgetReached(tx: Transaction, merchantId: MerchantId, phone: string): Promise<void> {
+  await tx.run('update reached_customers set recipient = $3 where merchant_id = $1 and recipient = $2', [
+    merchantId,
+    phone,
+    `erased ${randomUUID()}`,
+  ]);
+}
+
+/** When the customer last wrote to a channel, and when the next message may be sent. */
+export async function forgetWindows(
+  tx: Transaction,
+  phone: string,
+  channelIds: readonly string[],
+): Promise<void> {
+  await tx.run('delete from customer_windows where phone = $1', [phone]);
+  for (const channelId of channelIds)
+    await tx.run('delete from send_pace where channel_id = $1 and recipient = $2', [channelId, phone]);
+}
+
+/** What is known about the webhook endpoints of a merchant that is deleted. */
+export async function removeStopsOf(tx: Transaction, merchantId: MerchantId): Promise<void> {
+  await tx.run(`delete from channel_stops where channel_id like $1`, [`${ENDPOINT}:${merchantId}:%`]);
+}

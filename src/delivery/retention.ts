@@ -1,0 +1,82 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
+import { ownIdIn } from '../database/ids.ts';
+import { NO_NOTIFICATION, OPEN } from './queue/table.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Only the last 24 hours count towards the daily limit. */
+export const EXPIRING_REACHED: Expiring = {
+  table: 'reached_customers',
+  column: 'reached_at',
+  keptMs: 2 * DAY_MS,
+};
+
+const PAGE = 500;
+
+interface Row {
+  id: number;
+  created_at: string;
+  updated_at: string;
+  notification_id: number;
+  content: string;
+  is_open: number;
+}
+
+/**
+ * Removes messages that were finished before this time, with their history. One that is queued, waits or is being sent
+ * stays, whatever its age. Calls `onWritten` with the texts of those that somebody wrote without a question.
+ */
+export async function removeOldDeliveries(
+  database: Database,
+  merchantId: MerchantId,
+  before: Date,
+  onWritten: (texts: readonly string[]) => Promise<void>,
+): Promise<void> {
+  const time = before.toISOString();
+  for (let last = 0; ; ) {
+    // In the order of their ids, which is about that of their times: it ends at the first that is not old.
+    const rows = await database.all<Row>(
+      `select id, created_at, updated_at, notification_id, content,
+          case when state in ${OPEN} then 1 else 0 end as is_open
+        from deliveries where merchant_id = $1 and endpoint_id = 0 and id > $2 order by id limit ${PAGE}`,
+      [merchantId, last],
+    );
+    const old = rows.filter((row) => row.is_open === 0 && row.created_at < time && row.updated_at < time);
+    if (old.length > 0) {
+      const gone = await remove(
+        database,
+        merchantId,
+        old.map(({ id }) => id),
+        time,
+      );
+      const written = old.filter((row) => row.notification_id === NO_NOTIFICATION && gone.has(row.id));
+      await onWritten(written.map(({ content }) => content));
+    }
+    if (rows.length < PAGE || rows.at(-1)!.created_at >= time) return;
+    last = rows.at(-1)!.id;
+  }
+}
+
+/** Somebody may have sent one again meanwhile: then it stays. */
+function remove(
+  database: Database,
+  merchantId: MerchantId,
+  ids: readonly number[],
+  before: string,
+): Promise<Set<number>> {
+  return database.transaction(async (tx) => {
+    const rows = await tx.run<{ id: number }>(
+      `delete from deliveries where ${ownIdIn(tx.engine, '$1', '$2')} and state not in ${OPEN} and updated_at < $3
+        returning id`,
+      [merchantId, ids, before],
+    );
+    const gone = rows.map(({ id }) => id);
+    await tx.run(`delete from delivery_events where ${ownIdIn(tx.engine, '$1', '$2', 'delivery_id')}`, [
+      merchantId,
+      gone,
+    ]);
+    return new Set(gone);
+  });
+}

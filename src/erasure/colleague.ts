@@ -1,0 +1,60 @@
+import { forgetAlerts } from '../alerts/erase.ts';
+import type { Who } from '../audit/record.ts';
+import { forgetActor } from '../audit/store.ts';
+import { deletePerson, FORMER, hasNamesake } from '../auth/erase.ts';
+import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { Database, Transaction } from '../database/database.ts';
+import { addErasure } from './store.ts';
+
+/** Deletes somebody who works for a merchant, or an operator. A worker then replaces the name where it was copied. */
+export async function deleteUser(tx: Transaction, userId: number, by: { who: Who; at: Date }): Promise<void> {
+  const { merchant_id: merchantId, name } = await deletePerson(tx, userId, by);
+  await forgetActor(tx, merchantId, userId, FORMER);
+  if (merchantId === null) return;
+  await forgetAlerts(tx, merchantId, userId as UserId);
+  const person = { conversationIds: [], phones: [], names: [name], references: [], channelIds: [] };
+  await addErasure(tx, merchantId, { step: 'name', person, at: by.at });
+}
+
+/** Where the name of whoever did something is stored as a text. */
+const COPIES = [
+  { table: 'asks', column: 'answered_by', id: 'id' },
+  { table: 'conversations', column: 'taken_over_by', id: 'id' },
+  { table: 'deliveries', column: 'sent_by', id: 'id' },
+] as const;
+/** Where it is in a JSON text. */
+const JSON_COPIES = [
+  { table: 'events', column: 'content', id: 'position' },
+  { table: 'deliveries', column: 'content', id: 'id' },
+] as const;
+const PAGE = 500;
+
+export async function eraseName(
+  database: Database,
+  merchantId: MerchantId,
+  name: string,
+  pause: () => Promise<void>,
+): Promise<void> {
+  // What somebody else with this name did would become the work of nobody.
+  if (await hasNamesake(database, merchantId, name)) return;
+  const quoted = `"answered_by":${JSON.stringify(name)}`;
+  for (const { table, column, id } of [...COPIES, ...JSON_COPIES]) {
+    const isJson = column === 'content';
+    for (let last = 0; ; await pause()) {
+      const rows = await database.all<{ id: number; text: string | null }>(
+        `select ${id} as id, ${column} as text from ${table} where merchant_id = $1 and ${id} > $2
+          order by ${id} limit ${PAGE}`,
+        [merchantId, last],
+      );
+      for (const row of rows) {
+        if (row.text === null || (isJson ? !row.text.includes(quoted) : row.text !== name)) continue;
+        const text = isJson ? row.text.replace(quoted, `"answered_by":${JSON.stringify(FORMER)}`) : FORMER;
+        await database.run(`update ${table} set ${column} = $3 where merchant_id = $1 and ${id} = $2`, [
+          ...[merchantId, row.id, text],
+        ]);
+      }
+      if (rows.length < PAGE) break;
+      last = rows.at(-1)!.id;
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
+import type { Person } from './person.ts';
+
+/** Erasures that are not finished: the only SQL on erasures. */
+
+/** `name` is the only one of a colleague. */
+export type Step = 'rows' | 'texts' | 'again' | 'files' | 'name';
+
+export interface Erasure {
+  id: number;
+  merchantId: MerchantId;
+  person: Person;
+  step: Step;
+  createdAt: string;
+}
+
+export async function addErasure(
+  tx: Transaction,
+  merchantId: MerchantId,
+  { step, person, at }: { step: Step; person: Person; at: Date },
+): Promise<void> {
+  await tx.run(
+    `insert into erasures (merchant_id, person, step, due_at, created_at) values ($1, $2, $4, $3, $3)
+      returning id`,
+    [merchantId, JSON.stringify(person), at.toISOString(), step],
+  );
+}
+
+interface Row {
+  id: number;
+  merchant_id: MerchantId;
+  person: string;
+  step: Step;
+  due_at: string;
+  created_at: string;
+}
+
+/** The one that is due longest, until the lease ends. Of several workers one gets it. */
+export async function takeErasure(
+  database: Database,
+  at: Date,
+  leaseUntil: Date,
+): Promise<Erasure | undefined> {
+  const row = await database.one<Row>(
+    `select id, merchant_id, person, step, due_at, created_at from erasures where due_at <= $1
+      order by due_at limit 1`,
+    [at.toISOString()],
+  );
+  if (!row) return undefined;
+  const { id, merchant_id: merchantId, step, created_at: createdAt } = row;
+  const taken = await database.run(
+    'update erasures set due_at = $4 where merchant_id = $1 and id = $2 and due_at = $3 returning id',
+    [merchantId, id, row.due_at, leaseUntil.toISOString()],
+  );
+  if (taken.length === 0) return takeErasure(database, at, leaseUntil);
+  return { id, merchantId, step, createdAt, person: JSON.parse(row.person) as Person };
+}
+
+export async function moveErasure(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+  { step, dueAt }: { step: Step; dueAt: Date },
+): Promise<void> {
+  await queries.run('update erasures set step = $3, due_at = $4 where merchant_id = $1 and id = $2', [
+    ...[merchantId, id, step, dueAt.toISOString()],
+  ]);
+}
+
+/** More is known about the person. */
+export async function savePerson(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+  person: Person,
+): Promise<void> {
+  await queries.run('update erasures set person = $3 where merchant_id = $1 and id = $2', [
+    ...[merchantId, id, JSON.stringify(person)],
+  ]);
+}
+
+export async function removeErasure(tx: Transaction, merchantId: MerchantId, id: number): Promise<boolean> {
+  const rows = await tx.run('delete from erasures where merchant_id = $1 and id = $2 returning id', [
+    merchantId,
+    id,
+  ]);
+  return rows.length > 0;
+}
+
+/** How many of a merchant's are not finished. */
+export async function countErasures(queries: Queries, merchantId: MerchantId): Promise<number> {
+  const row = await queries.one<{ open: number }>(
+    'select count(*) as open from erasures where merchant_id = $1',
+    [merchantId],
+  );
+  return row?.open ?? 0;
+}

@@ -1,0 +1,104 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
+import { ownIdIn } from '../database/ids.ts';
+
+/** Removes a customer's notifications, asks and stored responses. */
+
+export interface ErasedNotification {
+  id: number;
+  question: string;
+  leadPhone: string | undefined;
+}
+
+/**
+ * The next notifications of a conversation, with what is needed to find the person elsewhere. Nobody answers or changes
+ * them until the transaction ends.
+ */
+export async function lockNotifications(
+  tx: Transaction,
+  merchantId: MerchantId,
+  conversationId: number,
+  limit: number,
+): Promise<ErasedNotification[]> {
+  const locked = tx.engine === 'postgres' ? 'for update' : '';
+  const rows = await tx.all<{ id: number; context: string }>(
+    `select id, context from notifications where merchant_id = $1 and conversation_id = $2
+      order by id limit $3 ${locked}`,
+    [merchantId, conversationId, limit],
+  );
+  return rows.map(({ id, context }) => {
+    const { question, support_request_reason: reason, lead_phone: phone } = JSON.parse(context);
+    const text = typeof question === 'string' ? question : typeof reason === 'string' ? reason : '';
+    return { id, question: text, leadPhone: typeof phone === 'string' ? phone : undefined };
+  });
+}
+
+/** Removes notifications that the caller has locked, for good. The statistics still count them. */
+export async function removeForGood(
+  tx: Transaction,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<void> {
+  const own = ownIdIn(tx.engine, '$1', '$2');
+  await tx.run(`update notifications set counted_for_good = 1 where ${own}`, [merchantId, ids]);
+  await tx.run(`delete from asks where ${own}`, [merchantId, ids]);
+  await tx.run(`delete from notifications where ${own}`, [merchantId, ids]);
+}
+
+/** Those of these notifications that exist and are of other conversations. */
+export async function othersAmong(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+  conversationIds: readonly number[],
+): Promise<Set<number>> {
+  const rows = await queries.all<{ id: number; conversation_id: number }>(
+    `select id, conversation_id from notifications where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    [merchantId, ids],
+  );
+  const others = rows.filter(({ conversation_id }) => !conversationIds.includes(conversation_id));
+  return new Set(others.map(({ id }) => id));
+}
+
+/** Asks whose notifications were deleted before. Returns how many: if that is the limit, there may be more. */
+export async function eraseAsks(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  limit: number,
+): Promise<number> {
+  const rows = await queries.run(
+    `delete from asks where merchant_id = $1 and id in (
+        select id from asks where merchant_id = $1 and conversation_id = $2 order by id limit $3)
+      returning id`,
+    [merchantId, conversationId, limit],
+  );
+  return rows.length;
+}
+
+const PAGE = 200;
+
+/** The stored responses that are about the person. A repeated request then runs again. */
+export async function eraseStoredResponses(
+  database: Database,
+  merchantId: MerchantId,
+  isTheirs: (text: string) => boolean,
+  pause: () => Promise<void>,
+): Promise<void> {
+  for (let last = ''; ; ) {
+    const rows = await database.all<{ key: string; outcome: string }>(
+      `select key, outcome from idempotency_keys where merchant_id = $1 and key > $2 order by key limit ${PAGE}`,
+      [merchantId, last],
+    );
+    for (const { key, outcome } of rows) {
+      if (!isTheirs(key) && !isTheirs(outcome)) continue;
+      await database.run('delete from idempotency_keys where merchant_id = $1 and key = $2', [
+        merchantId,
+        key,
+      ]);
+    }
+    if (rows.length < PAGE) return;
+    last = rows.at(-1)!.key;
+    await pause();
+  }
+}

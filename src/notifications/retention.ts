@@ -1,0 +1,34 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database } from '../database/database.ts';
+import { isBeingSent } from '../delivery/queue/deliveries.ts';
+import { removeForGood } from './erase.ts';
+
+const BATCH_MAX = 200;
+
+/**
+ * Removes what was answered or resolved before this time, with its ask and its notes. The statistics still count it. What
+ * is pending stays, and so does an answer that can be undone or whose message is not sent yet.
+ */
+export async function removeOldNotifications(
+  database: Database,
+  merchantId: MerchantId,
+  before: Date,
+): Promise<void> {
+  for (const outcome of ['answered', 'resolved']) {
+    for (let count = BATCH_MAX; count === BATCH_MAX; ) {
+      count = await database.transaction(async (tx) => {
+        const locked = tx.engine === 'postgres' ? 'for update of n skip locked' : '';
+        const rows = await tx.all<{ id: number }>(
+          // As a literal, so that the partial index fits.
+          `select n.id from notifications n where n.merchant_id = $1 and n.outcome = '${outcome}' and n.updated_at < $2
+            and n.undo_until is null and not ${isBeingSent('n.merchant_id', 'n.id')}
+            order by n.updated_at, n.id limit ${BATCH_MAX} ${locked}`,
+          [merchantId, before.toISOString()],
+        );
+        const ids = rows.map(({ id }) => id).sort((a, b) => a - b);
+        if (ids.length > 0) await removeForGood(tx, merchantId, ids);
+        return ids.length;
+      });
+    }
+  }
+}
