@@ -68,7 +68,7 @@ write(SCRIPT_FILE, await makeScript());
 write('UPGRADING.md', upgradeNotes(read('CHANGELOG.md')));
 copy('scripts/build/main.js', 'lib/main.js');
 const packages = await bundle(root, join(dist, 'lib'), globSync('src/**/*Thread.ts'));
-write('THIRD_PARTY_LICENCES.md', licenceTexts(packages));
+write('THIRD_PARTY_LICENCES.md', licenceTexts([...packages, 'node_modules/@scalar/fastify-api-reference']));
 const shipped = shippedPackages().filter(({ name }) => !name.startsWith('node-linux-'));
 write('sbom.json', json(billOfMaterials(shipped)));
 const manifest = shippedManifest(JSON.parse(read('package.json')));

@@ -1,6 +1,5 @@
 /** CHANGELOG.md: a section `## VERSION` for each version, the newest first, with what to do `**Before you upgrade**`. */
 
-const UNRELEASED = 'Unreleased';
 const BEFORE = /^\*\*Before you upgrade\*\*\n([\s\S]*?)(?=^\*\*|(?![\s\S]))/m;
 
 interface Section {
@@ -9,7 +8,7 @@ interface Section {
   body: string;
 }
 
-export const sections = (changelog: string): Section[] =>
+const sections = (changelog: string): Section[] =>
   changelog
     .split(/^## /m)
     .slice(1)
@@ -20,16 +19,19 @@ export const sections = (changelog: string): Section[] =>
 
 /** What changed since the last release, or nothing. */
 export const unreleased = (changelog: string): string =>
-  sections(changelog).find(({ title }) => title === UNRELEASED)?.body ?? '';
+  sections(changelog).find(({ title }) => title === 'Unreleased')?.body ?? '';
 
 /** The unreleased changes become those of a version; the next ones get a new, empty section. */
 export const withVersion = (changelog: string, version: string, date: string): string =>
-  changelog.replace(/^## Unreleased$/m, `## ${UNRELEASED}\n\n## ${version} (${date})`);
+  changelog.replace(/^## Unreleased$/m, `## Unreleased\n\n## ${version} (${date})`);
 
-/** What to do before an upgrade, for each version that says something about it. */
+/** What to do before an upgrade to a version, if its section says something about it. */
+export const beforeUpgrade = (section: string): string | undefined => BEFORE.exec(section)?.[1]?.trim();
+
+/** A page for operators, with what every version says. */
 export function upgradeNotes(changelog: string): string {
   const notes = sections(changelog).flatMap(({ title, body }) => {
-    const text = BEFORE.exec(body)?.[1]?.trim();
+    const text = beforeUpgrade(body);
     return text ? [`## ${title}\n\n${text}\n`] : [];
   });
   return `# Before you upgrade

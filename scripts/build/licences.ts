@@ -13,7 +13,7 @@ export function licenceTexts(folders: readonly string[]): string {
   });
   return `# Licences of other packages
 
-The code in \`lib/\` contains parts of these packages. Those of the dashboard are in \`dashboard/dist/licences.md\`, and npm
+The code in \`lib/\` and \`docs/scalar.js.gz\` contains parts of these packages. Those of the dashboard are in \`dashboard/dist/licences.md\`, and npm
 installs the dependencies with their own licences. \`sbom.json\` lists all of them (CycloneDX).
 
 ${[...new Set(parts)].join('\n')}`;
