@@ -4,6 +4,7 @@ import { existsSync, globSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { fail, mayWrite, runAlone } from './lock.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'dashboard');
@@ -12,13 +13,20 @@ const stamp = join(dist, '.built-from');
 const sourcesHash = hashSources();
 
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sourcesHash) {
+  if (!mayWrite(folder, dist)) {
+    const problem = `and this user may not write to ${folder}. Run "npm run build" there once as its owner.`;
+    if (!existsSync(stamp)) fail(`The dashboard is not built, ${problem}`);
+    console.error(`The dashboard was built from older sources, ${problem}`);
+  } else if (!runAlone(import.meta.url, 'Another process builds the dashboard. Waiting for it …')) {
+    await buildDashboard();
+  }
+}
+
+async function buildDashboard() {
   const startedAt = performance.now();
-  const { build } = await import('vite').catch(() => {
-    console.error(
-      'The dashboard was not built, because its build tools are not installed. The API works without it.',
-    );
-    process.exit(0);
-  });
+  const { build } = await import('vite').catch(() =>
+    fail('The dashboard cannot be built: its build tools are missing. Run "npm ci --include=dev".'),
+  );
   await build({ root: folder, configFile: join(folder, 'vite.config.ts'), logLevel: 'error' });
   writeWorker();
   const script = compressAll();

@@ -19,7 +19,7 @@ export interface InstalledPackage {
 
 export const isRoot = process.getuid?.() === 0;
 export const NOBODY = 65_534;
-const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] as const;
+export const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] as const;
 
 export async function installPackage(): Promise<InstalledPackage> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-package-'));
