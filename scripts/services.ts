@@ -15,6 +15,7 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { installDebianPackage } from './apt.ts';
 
 /** Real PostgreSQL and Redis servers for tests and benchmarks, in temporary folders. They stop with this process. */
 
@@ -44,10 +45,8 @@ export function findOrInstall(name: string, debianPackage: string): string | und
   const found = findProgram(name);
   if (found || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return found;
   console.log(`Installing ${debianPackage} …`);
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  spawnSync('apt-get', ['update', '-qq'], { stdio: 'ignore', env });
-  const args = ['install', '-y', '-qq', '--no-install-recommends', debianPackage];
-  spawnSync('apt-get', args, { stdio: ['ignore', 'ignore', 'inherit'], env });
+  const problem = installDebianPackage(debianPackage);
+  if (problem) console.error(problem);
   return findProgram(name);
 }
 
