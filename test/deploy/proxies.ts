@@ -32,8 +32,9 @@ interface Change {
 /** Every change must apply: otherwise the test would not run what is in the file. */
 function changed(text: string, changes: readonly Change[]): string {
   return changes.reduce((before, { from, to }) => {
-    assert.match(before, from);
-    return before.replaceAll(new RegExp(from, 'g'), to);
+    const after = before.replaceAll(new RegExp(from, `${from.flags}g`), () => to);
+    assert.notEqual(after, before, `${from} is not in the file`);
+    return after;
   }, text);
 }
 
@@ -95,7 +96,7 @@ export async function startCaddy(
   const file = join(folder, 'Caddyfile');
   const site = changed(readFileSync(deployFile('caddy/Caddyfile'), 'utf8'), [
     { from: /admin off/, to: `admin off\n\thttp_port ${plainPort}\n\thttps_port ${port}` },
-    { from: /^desk\.shop\.example \{/m, to: `127.0.0.1 {\n\tbind 127.0.0.1\n\ttls ${certificate} ${key}` },
+    { from: /^desk\.shop\.example \{/m, to: `localhost {\n\tbind 127.0.0.1\n\ttls ${certificate} ${key}` },
     { from: /127\.0\.0\.1:8000/, to: `127.0.0.1:${first}` },
     { from: /127\.0\.0\.1:8001/, to: `127.0.0.1:${second}` },
   ]);
@@ -123,8 +124,8 @@ async function untilReady(
   process.once('exit', kill);
   const isEnded = () => child.exitCode !== null || child.signalCode !== null;
   const proxy: TestProxy = {
-    url: `https://127.0.0.1:${port}`,
-    plainUrl: `http://127.0.0.1:${plainPort}`,
+    url: `https://localhost:${port}`,
+    plainUrl: `http://localhost:${plainPort}`,
     async stop() {
       if (!isEnded()) {
         child.kill(signal);
@@ -148,7 +149,7 @@ function accepts(port: number): Promise<boolean> {
   }).finally(() => socket.destroy());
 }
 
-/** For 127.0.0.1. From now on this process trusts it. */
+/** For localhost. From now on this process trusts it. */
 function createCertificate(folder: string): { certificate: string; key: string } {
   mkdirSync(folder, { recursive: true });
   const certificate = join(folder, 'desk.pem');
@@ -164,7 +165,7 @@ function createCertificate(folder: string): { certificate: string; key: string }
     '-days',
     '2',
   ];
-  const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
   execFileSync('openssl', [...args, ...names, '-keyout', key, '-out', certificate], { stdio: 'ignore' });
   setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificate, 'utf8')]);
   return { certificate, key };

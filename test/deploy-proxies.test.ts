@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { after, before, describe, it } from 'node:test';
+import { engines } from './databases.ts';
+import {
+  deployFile,
+  findCaddy,
+  findNginx,
+  startCaddy,
+  startNginx,
+  type TestProxy,
+} from './deploy/proxies.ts';
+import { AURORA, call, NOTIFICATIONS, QUESTION, startSecondServer, useDeskbell } from './harness.ts';
+import { listen } from './listening.ts';
+
+const PROXIES = [
+  { name: 'nginx', find: findNginx, start: startNginx },
+  { name: 'Caddy', find: findCaddy, start: startCaddy },
+] as const;
+const WITHOUT_POSTGRES = engines.includes('postgres') ? false : 'two servers need PostgreSQL';
+
+for (const { name, find, start } of PROXIES) {
+  const program = find();
+  const missing = program || process.env.CI === 'true' ? false : `${name} was not found`;
+
+  describe(`${name} with the file in deploy/`, { skip: WITHOUT_POSTGRES || missing }, () => {
+    const deskbell = useDeskbell('postgres', { TRUST_PROXY: '1' });
+    let second: Awaited<ReturnType<typeof startSecondServer>>;
+    let proxy: TestProxy;
+    before(async () => {
+      second = await startSecondServer(deskbell, { TRUST_PROXY: '1' });
+      const servers = [deskbell, second].map(({ url }) => Number(new URL(url).port));
+      proxy = await start(program!, { servers: [servers[0]!, servers[1]!] });
+    });
+    after(async () => {
+      await proxy?.stop();
+      await second?.close();
+    });
+
+    it('passes sign-in, questions, answers and events through TLS', async () => {
+      const signedIn = await call(proxy.url, 'POST', '/api/v1/auth/login', { body: AURORA });
+      assert.equal(signedIn.status, 200);
+      // Deskbell knows that the client came over TLS.
+      assert.match(signedIn.headers.get('strict-transport-security') ?? '', /max-age=/);
+      const token = signedIn.json.access_token;
+      const stream = await listen(proxy, token);
+      const raised = await call(proxy.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
+      assert.equal(raised.status, 200);
+      await stream.next('inbox');
+      const address = raised.headers.get('location')!;
+      const answered = await call(proxy.url, 'POST', `${address}/answer`, {
+        token,
+        body: { answer: 'Yes.' },
+      });
+      assert.equal(answered.status, 200);
+      await stream.next('inbox');
+      stream.stop();
+      await stream.ended;
+    });
+
+    it('shows nobody the metrics, and leads from http to https', async () => {
+      assert.equal((await call(proxy.url, 'GET', '/metrics')).status, 403);
+      const reply = await fetch(`${proxy.plainUrl}/inbox`, { redirect: 'manual' });
+      assert.ok([301, 308].includes(reply.status), String(reply.status));
+      assert.match(reply.headers.get('location')!, /^https:\/\/localhost.*\/inbox$/);
+    });
+
+    it('accepts the largest bodies that Deskbell accepts, and refuses larger ones itself', async () => {
+      const post = (bytes: number) =>
+        fetch(`${proxy.url}/webhooks/whatsapp`, { method: 'POST', body: 'x'.repeat(bytes) });
+      const accepted = await post(2.9e6);
+      assert.notEqual(accepted.status, 413);
+      assert.ok(accepted.headers.has('x-request-id'), 'Deskbell itself has answered');
+      await accepted.arrayBuffer();
+      const refused = await post(3.3e6);
+      // Older versions of Caddy respond with 502.
+      assert.ok([413, 502].includes(refused.status) && !refused.headers.has('x-request-id'));
+    });
+  });
+
+  describe(`${name} when a server breaks connections`, { skip: missing }, () => {
+    let received: string[] = [];
+    const breaks = createServer((request) => {
+      received.push(`broken ${request.method}`);
+      request.socket.destroy();
+    });
+    const works = createServer((request, response) => {
+      if (request.url !== '/readyz') received.push(`served ${request.method}`);
+      response.end('{}');
+    });
+    let proxy: TestProxy;
+    const portOf = (server: Server) => (server.address() as { port: number }).port;
+    before(async () => {
+      for (const server of [breaks, works])
+        await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      proxy = await start(program!, { servers: [portOf(breaks), portOf(works)] });
+    });
+    after(async () => {
+      await proxy?.stop();
+      for (const server of [breaks, works]) server.close();
+    });
+
+    it('repeats a GET elsewhere, never a POST, and gives another server what was not sent', async () => {
+      const send = async (method: string) => {
+        const { status } = await call(proxy.url, method, '/api/v1/auth/me');
+        return status;
+      };
+      for (let times = 0; times < 4; times += 1) assert.equal(await send('GET'), 200);
+      received = [];
+      const statuses: number[] = [];
+      for (let times = 0; times < 4; times += 1) statuses.push(await send('POST'));
+      assert.equal(received.length, 4, `each was sent once: ${received}`);
+      assert.equal(
+        statuses.filter((status) => status === 200).length,
+        received.filter((line) => line === 'served POST').length,
+      );
+      await new Promise((resolve) => breaks.close(resolve));
+      received = [];
+      for (let times = 0; times < 4; times += 1) assert.equal(await send('POST'), 200);
+      assert.deepEqual(received, Array(4).fill('served POST'));
+    });
+  });
+}
+
+it('the proxy of the compose file differs from deploy/nginx only in names', () => {
+  const lines = (file: string) =>
+    readFileSync(deployFile(file), 'utf8')
+      .replaceAll(/^\s*#.*\n/gm, '')
+      .replaceAll(/(127\.0\.0\.1|server[12]):800[01]|server_name .*;/g, 'NAME');
+  assert.equal(lines('compose/nginx.conf').trim(), lines('nginx/deskbell.conf').trim());
+});
+
+it('the proxies wait longer than the longest call that waits', () => {
+  assert.match(readFileSync(deployFile('nginx/deskbell.conf'), 'utf8'), /proxy_read_timeout 60s;/);
+  // Without a read timeout Caddy waits as long as the client does.
+  assert.doesNotMatch(readFileSync(deployFile('caddy/Caddyfile'), 'utf8'), /(read|response_header)_timeout/);
+});
