@@ -60,3 +60,9 @@ export interface SpanOptions {
   attributes: Attributes;
   parent: Span | string | undefined;
 }
+
+/** For a call to another system. */
+export function tracingHeaders(): { traceparent?: string } {
+  const span = currentSpan();
+  return span ? { traceparent: span.traceparent } : {};
+}

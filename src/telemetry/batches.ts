@@ -27,7 +27,13 @@ interface BatchParts<Item> {
  * Collects items and sends them in the background, one request at a time. A collector that is away, slow or refuses
  * costs at most the queue: the oldest attempt is given up after a while, and new items are dropped meanwhile.
  */
-export function createBatches<Item>({ signal, target, everyMs, bodyOf, log }: BatchParts<Item>): Batches<Item> {
+export function createBatches<Item>({
+  signal,
+  target,
+  everyMs,
+  bodyOf,
+  log,
+}: BatchParts<Item>): Batches<Item> {
   const report = createReport(signal, log);
   const stopping = new AbortController();
   let queue: Item[] = [];
@@ -83,7 +89,8 @@ export function createReport(signal: Signal, log: Logger) {
   return {
     worked(rejected: number, dropped: number): void {
       if (isFailing) log.info({ signal, dropped }, 'the OpenTelemetry collector works again');
-      if (rejected > 0 && !isFailing) log.warn({ signal, rejected }, 'the OpenTelemetry collector refuses a part');
+      if (rejected > 0 && !isFailing)
+        log.warn({ signal, rejected }, 'the OpenTelemetry collector refuses a part');
       isFailing = false;
     },
     failed(code: string, dropped: number): void {

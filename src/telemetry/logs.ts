@@ -1,4 +1,4 @@
-import { type Attributes } from '../tracing.ts';
+import type { Attributes } from '../tracing.ts';
 import { attributesOf, nanos } from './otlp.ts';
 
 /** Numbers of the log data model. */

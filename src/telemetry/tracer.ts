@@ -50,7 +50,11 @@ export function createTracer(sampling: Sampling, onEnd: (span: SpanRecord) => vo
   };
 }
 
-function isSampled({ sampler, samplerRatio }: Sampling, traceId: string, parent: Parent | undefined): boolean {
+function isSampled(
+  { sampler, samplerRatio }: Sampling,
+  traceId: string,
+  parent: Parent | undefined,
+): boolean {
   if (sampler.startsWith('parentbased_') && parent) return parent.isRecorded;
   if (sampler.endsWith('always_on')) return true;
   if (sampler.endsWith('always_off')) return false;
@@ -103,7 +107,12 @@ function silentSpan(traceId: string, spanId: string): Span {
 
 function recordOf(
   { name, kind, attributes, traceId, parentSpanId }: Started,
-  { spanId, startMs, endMs, error }: { spanId: string; startMs: number; endMs: number; error: string | undefined },
+  {
+    spanId,
+    startMs,
+    endMs,
+    error,
+  }: { spanId: string; startMs: number; endMs: number; error: string | undefined },
 ) {
   return {
     traceId,
