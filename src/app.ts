@@ -76,6 +76,7 @@ import { metricsRoutes } from './http/metrics.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
+import { traceRequests } from './http/traces.ts';
 import { createConfidence } from './knowledge/confidence/confidence.ts';
 import { confidenceRoutes } from './knowledge/confidence/routes.ts';
 import { createRoutes } from './knowledge/createRoutes.ts';
@@ -109,6 +110,7 @@ import { questions } from './notifications/questions.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { teamRoutes } from './notifications/team/routes.ts';
 import type { Vault } from './secrets.ts';
+import type { Tracer } from './tracing.ts';
 import { webhookEventRoutes } from './webhooks/eventRoutes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
 
@@ -127,6 +129,8 @@ export interface Parts {
   storage: Storage;
   ranking: Ranking;
   metrics: Metrics;
+  /** Absent without tracing. */
+  tracer: Tracer | undefined;
   drain: Drain;
   log: Logger;
   now: () => Date;
@@ -176,6 +180,7 @@ export async function buildApp(
   await compileSchemasWhenUsed(app);
   handleErrors(app);
   limitDuration(app, config.requestDeadlineSeconds);
+  if (parts.tracer) traceRequests(app, parts.tracer);
   drainUnreadBodies(app);
   acceptJson(app);
   addHeaders(app);

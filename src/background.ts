@@ -19,6 +19,7 @@ import type { Metrics } from './metrics.ts';
 import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
 import { startResealing } from './reseal.ts';
 import type { Vault } from './secrets.ts';
+import type { Tracer } from './tracing.ts';
 
 interface BackgroundParts {
   config: Config;
@@ -29,6 +30,7 @@ interface BackgroundParts {
   embed: ReturnType<typeof createEndpoint> | undefined;
   onAttempt: Metrics['attempt'];
   onFailed: OnFailed;
+  tracer: Tracer | undefined;
   log: Logger;
   now: () => Date;
   /** How often to look what the previous SECRET_KEY still has to be known for. */
@@ -56,6 +58,7 @@ export function startBackground(parts: BackgroundParts): Background {
     processStatuses: () => processInbound({ database, channels, customerMessages, log, now, onFailed }),
     onAttempt,
     onFailed,
+    tracer: parts.tracer,
   });
   const { embeddings } = config;
   const vectorMaker =

@@ -6,6 +6,7 @@ import { type EmbeddingsConfig, readEmbeddings } from './config/embeddings.ts';
 import { allowedHosts, readHosts, readOrigins, readPublicUrl, readTrustProxy } from './config/hosts.ts';
 import { type MailConfig, readMail } from './config/mail.ts';
 import { withSecretFiles } from './config/secretFiles.ts';
+import { PROTOCOLS, readTelemetry, SAMPLERS, type TelemetryConfig } from './config/telemetry.ts';
 import { type UnknownSetting, unknownSettings } from './config/unknown.ts';
 import { createReader, type Environment } from './config/values.ts';
 import { postgresAddressProblem } from './database/address.ts';
@@ -106,6 +107,8 @@ export interface Config {
   metricsToken: string | undefined;
   /** Serves `/metrics` on this port of `host` and nowhere else. */
   metricsPort: number | undefined;
+  /** OpenTelemetry. Absent: off. */
+  telemetry: TelemetryConfig | undefined;
   /** Whether to serve `/docs` and `/openapi.json`. */
   docs: boolean;
   /** How long a server that gets SIGTERM goes on while `/readyz` fails. */
@@ -302,6 +305,32 @@ export function readConfig(given: Environment = process.env): Config {
     },
     metricsToken: readMetricsToken(text('METRICS_TOKEN'), problems),
     metricsPort,
+    telemetry: readTelemetry(
+      {
+        isDisabled: flag('OTEL_SDK_DISABLED') ?? false,
+        endpoint: address('OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']),
+        endpoints: {
+          traces: address('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', ['http:', 'https:']),
+          metrics: address('OTEL_EXPORTER_OTLP_METRICS_ENDPOINT', ['http:', 'https:']),
+          logs: address('OTEL_EXPORTER_OTLP_LOGS_ENDPOINT', ['http:', 'https:']),
+        },
+        exporters: {
+          traces: choice('OTEL_TRACES_EXPORTER', ['otlp', 'none'], 'otlp'),
+          metrics: choice('OTEL_METRICS_EXPORTER', ['otlp', 'none'], 'otlp'),
+          logs: choice('OTEL_LOGS_EXPORTER', ['otlp', 'none'], 'otlp'),
+        },
+        headers: text('OTEL_EXPORTER_OTLP_HEADERS'),
+        protocol: choice('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOCOLS, 'http/protobuf'),
+        timeoutMs: integer('OTEL_EXPORTER_OTLP_TIMEOUT', 10_000, 100, 60_000),
+        serviceName: text('OTEL_SERVICE_NAME'),
+        resourceAttributes: text('OTEL_RESOURCE_ATTRIBUTES'),
+        sampler: choice('OTEL_TRACES_SAMPLER', SAMPLERS, 'parentbased_always_on'),
+        samplerArgument: text('OTEL_TRACES_SAMPLER_ARG'),
+        exportEveryMs: integer('OTEL_BSP_SCHEDULE_DELAY', 5000, 1, 600_000),
+        metricsEveryMs: integer('OTEL_METRIC_EXPORT_INTERVAL', 60_000, 100, 3_600_000),
+      },
+      problems,
+    ),
     docs: flag('DOCS') ?? true,
     // nginx ignores a server for ten seconds after a refused connection. A rolling restart goes on as soon as a server is
     // ready: if the next one closed its port within these seconds, nginx would have no server.

@@ -19,17 +19,17 @@ export async function readFigures(
   { embeddings }: Pick<Config, 'embeddings'>,
   at: Date,
 ): Promise<Figures> {
-  // Not on a connection of the pool: if all are in use, the database still responds.
-  await database.urgent.one('select 1 as up');
-  const oldestEvent = await oldestUndispatched(database);
+  // Not on a connection of the pool: if all are in use, this is when somebody needs the figures.
+  const reads = database.urgent;
+  const oldestEvent = await oldestUndispatched(reads);
   return {
-    ...(await readQueueFigures(database, at)),
-    webhooksStopped: await countStopped(database),
-    answersOverdue: await countOverdue(database, at),
-    asksWaiting: await countWaitingAsks(database),
+    ...(await readQueueFigures(reads, at)),
+    webhooksStopped: await countStopped(reads),
+    answersOverdue: await countOverdue(reads, at),
+    asksWaiting: await countWaitingAsks(reads),
     eventsLagSeconds:
       oldestEvent === undefined ? 0 : Math.max(0, (at.getTime() - Date.parse(oldestEvent)) / 1000),
     isHeld: (await findHold(database)) !== undefined,
-    ...(embeddings && { vectorsWaiting: await countDue(database, embeddings.model) }),
+    ...(embeddings && { vectorsWaiting: await countDue(reads, embeddings.model) }),
   };
 }

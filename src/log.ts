@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Config } from './config.ts';
+import { currentSpan } from './tracing.ts';
 
 /**
  * One line per event. Lines contain names, numbers and codes, never a body, a query, a header or a message text. The
@@ -36,10 +37,11 @@ function redact(line: Record<string, unknown>, depth = 0): Record<string, unknow
 }
 
 export function createLogger(
-  config: Pick<Config, 'logLevel' | 'logPretty'>,
+  config: Pick<Config, 'logLevel' | 'logPretty'> & Partial<Pick<Config, 'telemetry'>>,
   destination?: DestinationStream,
 ): Logger {
-  const out = destination ?? standardOutput();
+  const printed = destination ?? standardOutput();
+  const out = config.telemetry ? alsoHeard(printed) : printed;
   return pino(
     {
       level: config.logLevel,
@@ -47,9 +49,35 @@ export function createLogger(
       timestamp: isoTime,
       formatters: { level: (label) => ({ level: label }), log: redact },
       serializers: { err: describeError },
+      ...(config.telemetry?.traces && { mixin: traceOf }),
     },
     config.logPretty ? prettyStream(out) : out,
   );
+}
+
+type Listener = (line: string) => void;
+const listeners = new Set<Listener>();
+
+/** Calls back for each line while OpenTelemetry is set up. Call the result to stop. */
+export function onLogLine(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function alsoHeard(out: DestinationStream & { flush?: () => void }): DestinationStream {
+  return {
+    write(line) {
+      out.write(line);
+      for (const listener of listeners) listener(line);
+    },
+    flush: () => out.flush?.(),
+  } as DestinationStream;
+}
+
+/** The line belongs to the trace of its request or delivery. */
+function traceOf(): object {
+  const span = currentSpan();
+  return span?.isRecorded ? { trace_id: span.traceId, span_id: span.spanId } : {};
 }
 
 let isoTimeMs = 0;

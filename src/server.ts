@@ -41,6 +41,7 @@ import { releaseAnswers } from './notifications/answers/release.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
+import { observe } from './observe.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
 import { VERSION } from './version.ts';
@@ -73,9 +74,12 @@ export async function openServer(
   now = () => new Date(),
   { demoHistory = false, keyCheckEveryMs }: ServerOptions = {},
 ): Promise<Server> {
-  const database = await openDatabase(config, 'serve', (error) =>
+  const opened = await openDatabase(config, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
   );
+  const metrics = createMetrics({ version: VERSION, engine: opened.engine, role: 'server' });
+  const observed = await observe({ config, database: opened, metrics, log, now, role: 'server' });
+  const { database, tracer } = observed;
   let revocations: Revocations | undefined;
   let keyFollower: KeyFollower | undefined;
   try {
@@ -98,7 +102,6 @@ export async function openServer(
     revocations = await openRevocations({ ...config, database, keyring, log, now });
     const tokens = createTokens(keyring, revocations, { issuer: config.tokenIssuer, ...config }, now);
     const machineKeys = createMachineKeys({ ...config, database, revocations, log, now });
-    const metrics = createMetrics({ version: VERSION, engine: database.engine, role: 'server' });
     const onFailed = reportFailures(log, metrics.failed);
     const { embeddings } = config;
     const embed = embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding });
@@ -135,6 +138,7 @@ export async function openServer(
       storage: openStorage(config),
       ranking,
       metrics,
+      tracer,
       drain,
       log,
       now,
@@ -146,6 +150,7 @@ export async function openServer(
           ...{ config, database, vault, channels, embed, log, now, keyCheckEveryMs },
           onAttempt: metrics.attempt,
           onFailed,
+          tracer,
         })
       : undefined;
     const expiring = expireAsks({ database, log, now });
@@ -170,12 +175,14 @@ export async function openServer(
         await sent;
         revocations?.close();
         await database.close();
+        await observed.close();
       },
     };
   } catch (error) {
     revocations?.close();
     keyFollower?.stop();
     await database.close();
+    await observed.close();
     throw error;
   }
 }

@@ -17,6 +17,7 @@ const PORT = 'database/database.ts';
 const FEATURE_IMPORTS = [
   'contract/',
   'errors.ts',
+  'tracing.ts',
   PORT,
   'database/chain.ts',
   'database/deadline.ts',
@@ -30,12 +31,13 @@ const FEATURE_IMPORTS = [
 ];
 const HTTP_IMPORTS = [
   ...['contract/', 'errors.ts', PORT, 'database/deadline.ts'],
-  ...['installation.ts', 'metrics.ts', 'version.ts'],
+  ...['installation.ts', 'metrics.ts', 'tracing.ts', 'version.ts'],
 ];
 const EVERYTHING = [''];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'serve.ts': EVERYTHING,
   'figures.ts': EVERYTHING,
+  'observe.ts': EVERYTHING,
   'background.ts': EVERYTHING,
   'cleanUp.ts': EVERYTHING,
   'server.ts': EVERYTHING,
@@ -56,7 +58,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ],
     ...['export/', 'exportSections.ts'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
-    ...['secrets.ts', 'figures.ts'],
+    ...['secrets.ts', 'figures.ts', 'tracing.ts'],
   ],
   auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'installation.ts', 'mail/queue.ts', 'secrets.ts'],
   // Other features enqueue mails, so this one imports none of them.
@@ -171,7 +173,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/phone.ts',
     'http/address.ts',
   ],
-  'log.ts': ['config.ts'],
+  'log.ts': ['config.ts', 'tracing.ts'],
+  'tracing.ts': [],
+  // Loaded only with OTEL_ settings.
+  telemetry: [
+    ...['config/telemetry.ts', 'database/chain.ts', PORT, 'log.ts', 'metrics.ts', 'tracing.ts', 'version.ts'],
+  ],
   'processOutput.ts': ['config.ts'],
   'listenError.ts': ['config.ts'],
   contract: [],

@@ -14,6 +14,7 @@ import { type ListenFailure, listenError } from '../listenError.ts';
 import { createLogger } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
 import { releaseAnswers } from '../notifications/answers/release.ts';
+import { observe } from '../observe.ts';
 import { logProcessEvents } from '../processOutput.ts';
 import { VERSION } from '../version.ts';
 import { command as define, Failure } from './command.ts';
@@ -39,13 +40,15 @@ or Ctrl+C it finishes the messages that are being sent; a second signal stops it
     }),
 });
 
-async function work(database: Database, config: Config): Promise<number> {
+async function work(opened: Database, config: Config): Promise<number> {
   const now = () => new Date();
   const log = createLogger(config);
   logProcessEvents(log);
   // Handle signals before it sends anything, and before it says that it does.
   const stopSignal = signalled();
-  const metrics = createMetrics({ version: VERSION, engine: database.engine, role: 'worker' });
+  const metrics = createMetrics({ version: VERSION, engine: opened.engine, role: 'worker' });
+  const observed = await observe({ config, database: opened, metrics, log, now, role: 'worker' });
+  const { database, tracer } = observed;
   // Before it sends anything: a worker that nobody can watch must not start.
   const watching = await serveMetrics(database, config, metrics, now);
   const vault = await openFittingVault(database, config);
@@ -66,6 +69,7 @@ async function work(database: Database, config: Config): Promise<number> {
       log.debug({ channel, outcome, code }, 'attempt');
     },
     onFailed,
+    tracer,
     log,
     now,
   });
@@ -79,6 +83,7 @@ async function work(database: Database, config: Config): Promise<number> {
   // Last, so that a worker that takes long to stop can be watched.
   await watching?.close();
   log.info({ attempts }, 'stopped');
+  await observed.close();
   log.flush();
   return attempts;
 }

@@ -29,6 +29,8 @@ export interface Queries {
   chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row[]>;
 }
 
+export type Reads = Pick<Queries, 'engine' | 'all' | 'one'>;
+
 /**
  * The lock order. A transaction that locks rows of several tables locks them in this order, within a table by id:
  *
@@ -60,7 +62,7 @@ export interface Database extends Queries {
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   snapshot(): Promise<Snapshot>;
   /** Reads that do not wait behind requests: on PostgreSQL on the connection that listens. They must be short. */
-  readonly urgent: Pick<Queries, 'engine' | 'all' | 'one'>;
+  readonly urgent: Reads;
   /**
    * Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. On PostgreSQL
    * the indexes are built before, each on its own and while others write. If it fails, it can be run again.

@@ -15,6 +15,8 @@ export function logRequests(app: FastifyInstance, metrics: Metrics, log: Logger)
     log.info(
       {
         request_id: request.id,
+        // Here, because the end of a response is no longer part of its request.
+        ...(request.span?.isRecorded && { trace_id: request.span.traceId, span_id: request.span.spanId }),
         method: request.method,
         // The pattern, never the address itself, which may contain anything.
         route,

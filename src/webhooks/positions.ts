@@ -1,5 +1,5 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Queries } from '../database/database.ts';
+import type { Queries, Reads } from '../database/database.ts';
 import { hasEventsAfter, oldestEventAfter } from '../events/log.ts';
 import type { Endpoint } from './store.ts';
 
@@ -29,7 +29,7 @@ const LAG_ENDPOINTS_MAX = 5000;
  * For the metrics: when the oldest event happened that is not in the queue of its endpoint yet. Not of endpoints that
  * fail: their events wait for them, not for us.
  */
-export async function oldestUndispatched(queries: Queries): Promise<string | undefined> {
+export async function oldestUndispatched(queries: Reads): Promise<string | undefined> {
   const row = await queries.one<{ oldest: string | null }>(
     `select min(oldest) as oldest from (
       select ${oldestEventAfter('w.merchant_id', 'w.position')} as oldest from webhook_endpoints w

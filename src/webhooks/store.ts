@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { recordEvent, SERVER } from '../audit/record.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { WEBHOOKS_MAX, type Webhook } from '../contract/webhooks.ts';
-import type { Database, Queries, Transaction } from '../database/database.ts';
+import type { Database, Queries, Reads, Transaction } from '../database/database.ts';
 import type { Sealed, Vault } from '../secrets.ts';
 
 /** Merchants' systems that receive events: the only SQL on webhook_endpoints, with positions.ts. */
@@ -219,7 +219,7 @@ export async function stopEndpoint(
 }
 
 /** For the metrics. */
-export async function countStopped(queries: Queries): Promise<number> {
+export async function countStopped(queries: Reads): Promise<number> {
   const row = await queries.one<{ stopped: number }>(
     'select count(*) as stopped from webhook_endpoints where stopped_at is not null',
   );

@@ -1,4 +1,5 @@
 import { abuse } from './abuse.ts';
+import { alerts } from './alerts.ts';
 import { asks } from './asks.ts';
 import { canaries } from './canaries.ts';
 import { disk } from './disk.ts';
@@ -32,4 +33,5 @@ export const FAULTS: readonly Fault[] = [
   neighbours,
   disk,
   canaries,
+  alerts,
 ];

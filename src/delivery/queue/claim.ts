@@ -28,10 +28,13 @@ export interface Claimed extends Queue {
   created_at: string;
   /** The channel's id of the customer's message that it quotes. */
   reply_to_message: string | null;
+  /** The trace of the request that wrote it. */
+  traceparent: string | null;
 }
 
 export const CLAIMED_COLUMNS = `id, merchant_id, endpoint_id, key, ${notificationIdOf()} as notification_id, conversation_id,
-  reference, context, recipient, mode, content, attempts, due_at, channel_id, created_at, reply_to_message`;
+  reference, context, recipient, mode, content, attempts, due_at, channel_id, created_at, reply_to_message,
+  traceparent`;
 
 /** How many queues one look returns. */
 export const QUEUES_MAX = 64;

@@ -3,6 +3,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import { CHANGES, type Database, type Queries } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
+import { currentSpan } from '../../tracing.ts';
 import { NO_CHANNEL, type OnFailed } from '../failures.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
@@ -117,6 +118,12 @@ export function readAddress(
   return { state: 'failed', recipient: written, reason: `“${written}” ${parsed.problem}.` };
 }
 
+/** Joins the worker's spans to the trace of this request. */
+function recordedTrace(): string | null {
+  const span = currentSpan();
+  return span?.isRecorded ? span.traceparent : null;
+}
+
 /**
  * The message, its first event, and the merchant's queue. `after` is a step that is `returning` the merchant and id of
  * the answered notification. If given, the message is written only if that step returned a row.
@@ -150,6 +157,7 @@ export function enqueueSteps(
           sent_by: 'text',
           reply_to: 'bigint',
           reply_to_message: 'text',
+          traceparent: 'text',
         },
         values: [
           {
@@ -171,15 +179,16 @@ export function enqueueSteps(
             sent_by: delivery.sentBy ?? null,
             reply_to: delivery.replyTo?.id ?? null,
             reply_to_message: delivery.replyTo?.messageId ?? null,
+            traceparent: recordedTrace(),
           },
         ],
       },
       sql: `insert into deliveries (merchant_id, key, notification_id, conversation_id, reference, context, recipient,
           mode, content, uses_quota, state, reason, last_code, due_at, created_at, updated_at, sent_by, reply_to,
-          reply_to_message)
+          reply_to_message, traceparent)
         select r.merchant_id, r.key, r.notification_id, r.conversation_id, r.reference, r.context, r.recipient, r.mode,
           r.content, r.uses_quota, r.state, r.reason, r.last_code, r.due_at, r.at, r.at, r.sent_by,
-          r.reply_to, r.reply_to_message from delivery_rows r
+          r.reply_to, r.reply_to_message, r.traceparent from delivery_rows r
           ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
         returning ${NEW_DELIVERY}`,
     },

@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Queries } from '../../database/database.ts';
+import type { Queries, Reads } from '../../database/database.ts';
 import { ENDPOINT, MESSAGES, NEVER, OPEN, PUSH_QUEUES } from './table.ts';
 
 /** The messages to customers as a whole, for the operator. */
@@ -53,7 +53,7 @@ export interface QueueAge {
 }
 
 /** For the metrics. */
-export async function readQueueFigures(queries: Queries, at: Date) {
+export async function readQueueFigures(queries: Reads, at: Date) {
   // The plus keeps SQLite from an index of all messages to customers, sent ones included.
   const row = await queries.one<{ open: number }>(
     `select count(*) as open from (
@@ -81,7 +81,7 @@ const FIRST_DUE = 'select due_at from delivery_queues where due_at <= $1 order b
 const secondsSince = (time: string, at: Date) => Math.max(0, (at.getTime() - Date.parse(time)) / 1000);
 
 /** Of each type of channel, including the merchants' webhook endpoints. */
-async function readChannelStates(queries: Queries, at: Date): Promise<ChannelsInState[]> {
+async function readChannelStates(queries: Reads, at: Date): Promise<ChannelsInState[]> {
   const rows = await queries.all<{ channel_id: string; kind: string; until: string }>(
     `select channel_id, kind, until from channel_stops where until > $1 or kind = 'not_answering'
       limit ${COUNTED_MAX}`,
@@ -98,7 +98,7 @@ async function readChannelStates(queries: Queries, at: Date): Promise<ChannelsIn
 }
 
 /** Oldest first. */
-async function readQueueAges(queries: Queries, at: Date): Promise<QueueAge[]> {
+async function readQueueAges(queries: Reads, at: Date): Promise<QueueAge[]> {
   // Ids grow with time, so the first row of the index is the oldest. `min(created_at)` would read a whole backlog.
   const firstIn = (state: string) => `(select d.created_at from deliveries d
       where d.merchant_id = q.merchant_id and d.state = '${state}' and d.endpoint_id = 0 order by d.id limit 1)`;

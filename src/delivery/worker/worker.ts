@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { CHANGES, type Database } from '../../database/database.ts';
 import { createHoldCheck } from '../../database/sendingHold.ts';
+import { currentSpan, type Tracer, traced } from '../../tracing.ts';
 import type { Channel, EndpointChannels, SendResult } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
 import type { OnFailed } from '../failures.ts';
@@ -33,6 +34,8 @@ export interface WorkerParts {
   onAttempt: (channel: string, outcome: string, code: string) => void;
   /** Called when a message has failed for good. */
   onFailed?: OnFailed;
+  /** Absent without tracing. */
+  tracer?: Tracer | undefined;
 }
 
 export interface Worker {
@@ -112,7 +115,7 @@ export function startWorker(parts: WorkerParts): Worker {
 
   function begin(channel: Channel, delivery: Claimed, isProbe: boolean): void {
     const free = slots.hold(channel);
-    const work = deliver(channel, delivery, isProbe)
+    const work = deliverTraced(channel, delivery, isProbe)
       // It is claimed again when its lease has ended.
       .catch((err) => log.error({ err, delivery_id: delivery.id }, 'delivery interrupted'))
       .finally(() => {
@@ -124,6 +127,24 @@ export function startWorker(parts: WorkerParts): Worker {
         wake();
       });
     inFlight.add(work);
+  }
+
+  /** In the trace of the request that wrote the message. */
+  function deliverTraced(channel: Channel, delivery: Claimed, isProbe: boolean): Promise<void> {
+    const attributes = {
+      'messaging.system': 'deskbell',
+      'messaging.operation.type': 'process',
+      'messaging.destination.name': 'deliveries',
+      'messaging.message.id': delivery.key,
+      'deskbell.channel': channel.type.name,
+      'deskbell.merchant_id': delivery.merchant_id,
+      'deskbell.delivery_id': delivery.id,
+      'deskbell.attempt': delivery.attempts,
+    };
+    const span = { name: 'process deliveries', kind: 'consumer', attributes } as const;
+    return traced(parts.tracer, { ...span, parent: delivery.traceparent ?? undefined }, () =>
+      deliver(channel, delivery, isProbe),
+    );
   }
 
   async function deliver(channel: Channel, delivery: Claimed, isProbe: boolean): Promise<void> {
@@ -187,8 +208,19 @@ export function startWorker(parts: WorkerParts): Worker {
     channel: Channel,
     { message, send }: { message: Parameters<Channel['send']>[0]; send: Parameters<Channel['send']>[1] },
   ): Promise<SendResult> {
+    const span = {
+      name: `send ${channel.type.name}`,
+      kind: 'client',
+      attributes: { 'deskbell.channel': channel.type.name },
+      parent: currentSpan(),
+    } as const;
     try {
-      return await channel.send(message, send);
+      return await traced(parts.tracer, span, async (own) => {
+        const result = await channel.send(message, send);
+        own?.set({ 'deskbell.outcome': result.outcome });
+        if ('code' in result) own?.fail(result.code);
+        return result;
+      });
     } catch (err) {
       log.error({ err, delivery_id: message.deliveryId }, 'the channel failed');
       return { outcome: 'unknown', code: 'CHANNEL_ERROR' };

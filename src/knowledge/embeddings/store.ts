@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Database, Engine, Param, Queries } from '../../database/database.ts';
+import type { Database, Engine, Param, Queries, Reads } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 
 /** How far each merchant's documents have vectors, and the vectors. */
@@ -25,7 +25,7 @@ export const listDue = (
     [model, after, at.toISOString(), limit],
   );
 
-export async function countDue(queries: Queries, model: string): Promise<number> {
+export async function countDue(queries: Reads, model: string): Promise<number> {
   const row = await queries.one<{ count: number }>(`select count(*) as count from ${DUE}`, [model]);
   return row?.count ?? 0;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import { UNDO_SECONDS_MAX } from '../../contract/notifications.ts';
-import type { Queries } from '../../database/database.ts';
+import type { Queries, Reads } from '../../database/database.ts';
 import type { Decided, Settled } from './effects.ts';
 
 /** An answer that can be undone: when it no longer can, and what is left to do then, as JSON. */
@@ -100,7 +100,7 @@ export async function postpone(
 const OVERDUE_AFTER_MS = (UNDO_SECONDS_MAX + 60) * 1000;
 
 /** For the metrics: those that should have been sent more than a minute ago. */
-export async function countOverdue(queries: Queries, at: Date): Promise<number> {
+export async function countOverdue(queries: Reads, at: Date): Promise<number> {
   const row = await queries.one<{ overdue: number }>(
     'select count(*) as overdue from notifications where undo_until is not null and updated_at < $1',
     [new Date(at.getTime() - OVERDUE_AFTER_MS).toISOString()],

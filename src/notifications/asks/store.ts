@@ -2,7 +2,7 @@ import type { AskStatus, Deliver } from '../../contract/asks.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { batchPerTick } from '../../database/batchPerTick.ts';
 import type { Step } from '../../database/chain.ts';
-import type { Engine, Queries } from '../../database/database.ts';
+import type { Engine, Queries, Reads } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { keyPairs, ownIdIn } from '../../database/ids.ts';
 import { isRequested } from '../columns.ts';
@@ -199,7 +199,7 @@ export const EXPIRING_ASKS: Expiring = { table: 'asks', column: 'ended_at', kept
 const COUNTED_MAX = 10_000;
 
 /** For the metrics: how many questions of all merchants wait for an answer. */
-export async function countWaitingAsks(queries: Queries): Promise<number> {
+export async function countWaitingAsks(queries: Reads): Promise<number> {
   const row = await queries.one<{ waiting: number }>(
     `select count(*) as waiting from (select 1 from asks where status = 'waiting' limit ${COUNTED_MAX}) counted`,
   );

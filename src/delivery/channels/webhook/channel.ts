@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
+import { tracingHeaders } from '../../../tracing.ts';
 import { VERSION } from '../../../version.ts';
 import type { Channel, ChannelParts, Outgoing } from '../channel.ts';
 import { connectionProblem, resultOf } from './answers.ts';
@@ -88,6 +89,7 @@ export async function postSigned(
     'webhook-id': id,
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
     'webhook-signature': signers.map((signer) => signer.sign(id, at, body)).join(' '),
+    ...tracingHeaders(),
   };
   return post({ url, headers, body }, rules);
 }

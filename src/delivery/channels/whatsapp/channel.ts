@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelTemplate } from '../../../contract/channel.ts';
 import { DatabaseUnavailable } from '../../../database/database.ts';
+import { tracingHeaders } from '../../../tracing.ts';
 import {
   type Channel,
   type ChannelParts,
@@ -50,6 +51,7 @@ export function openWhatsApp(settings: WhatsAppSettings, parts: ChannelParts): O
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         authorization: `Bearer ${settings.token}`,
+        ...tracingHeaders(),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { until } from '../shops.ts';
+
+/** An OpenTelemetry collector that accepts OTLP over HTTP, and refuses what OTLP does not allow. */
+export interface Collector {
+  url: string;
+  /** Everything that was sent, as text. */
+  received: { path: string; headers: Record<string, unknown>; body: Buffer }[];
+  /** Answers instead of the collector. */
+  answer: ((response: ServerResponse) => void) | undefined;
+  /** Of all requests in JSON so far. */
+  spans(): ExportedSpan[];
+  logs(): ExportedLog[];
+  metricNames(): string[];
+  /** Waits for a span, and returns the first. */
+  span(what: string, isIt: (span: ExportedSpan) => boolean): Promise<ExportedSpan>;
+  close(): Promise<void>;
+}
+
+type Attributes = Record<string, string | number | boolean>;
+
+export interface ExportedSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  attributes: Attributes;
+  status?: { code: number };
+  resource: Attributes;
+}
+
+export interface ExportedLog {
+  traceId?: string;
+  spanId?: string;
+  severityText: string;
+  body: string;
+  attributes: Attributes;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON of any shape
+type Json = any;
+
+const PATHS = ['/v1/traces', '/v1/metrics', '/v1/logs'];
+
+function attributesOf(list: Json[] = []): Attributes {
+  return Object.fromEntries(
+    list.map(({ key, value }) => {
+      const [content] = Object.values(value);
+      return [key, 'intValue' in value ? Number(content) : (content as string)];
+    }),
+  );
+}
+
+export async function startCollector(): Promise<Collector> {
+  const received: Collector['received'] = [];
+  const collector = { received, answer: undefined } as unknown as Collector;
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part) => parts.push(part));
+    request.on('end', () => {
+      const path = request.url!;
+      received.push({ path, headers: request.headers, body: Buffer.concat(parts) });
+      if (collector.answer) return collector.answer(response);
+      const type = request.headers['content-type'];
+      const isKnown = type === 'application/json' || type === 'application/x-protobuf';
+      if (request.method !== 'POST' || !PATHS.includes(path)) return response.writeHead(404).end();
+      if (!isKnown) return response.writeHead(415).end();
+      response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : '');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const bodies = (path: string): Json[] =>
+    received
+      .filter((one) => one.path === path && one.headers['content-type'] === 'application/json')
+      .map(({ body }) => JSON.parse(body.toString()));
+  return Object.assign(collector, {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans: () =>
+      bodies('/v1/traces').flatMap(({ resourceSpans }) =>
+        resourceSpans.flatMap(({ resource, scopeSpans }: Json) =>
+          scopeSpans.flatMap(({ spans }: Json) =>
+            spans.map((span: Json) => {
+              assert.match(span.traceId, /^[\da-f]{32}$/);
+              assert.match(span.spanId, /^[\da-f]{16}$/);
+              assert.ok(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano));
+              return {
+                ...span,
+                attributes: attributesOf(span.attributes),
+                resource: attributesOf(resource.attributes),
+              };
+            }),
+          ),
+        ),
+      ),
+    logs: () =>
+      bodies('/v1/logs').flatMap(({ resourceLogs }) =>
+        resourceLogs.flatMap(({ scopeLogs }: Json) =>
+          scopeLogs.flatMap(({ logRecords }: Json) =>
+            logRecords.map((log: Json) => ({
+              ...log,
+              body: log.body.stringValue,
+              attributes: attributesOf(log.attributes),
+            })),
+          ),
+        ),
+      ),
+    metricNames: () => [
+      ...new Set(
+        bodies('/v1/metrics').flatMap(({ resourceMetrics }) =>
+          resourceMetrics.flatMap(({ scopeMetrics }: Json) =>
+            scopeMetrics.flatMap(({ metrics }: Json) => metrics.map(({ name }: Json) => name as string)),
+          ),
+        ),
+      ),
+    ],
+    async span(what: string, isIt: (span: ExportedSpan) => boolean) {
+      await until(what, () => collector.spans().some(isIt));
+      return collector.spans().find(isIt)!;
+    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  });
+}
