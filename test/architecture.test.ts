@@ -192,7 +192,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...FEATURE_IMPORTS,
     ...['alerts/erase.ts', 'audit/record.ts', 'audit/store.ts', 'auth/erase.ts', 'auth/guard.ts'],
     ...['conversations/erase.ts', 'conversations/messages.ts', 'conversations/store.ts', 'delivery/erase.ts'],
-    ...['delivery/phone.ts', 'events/erase.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
+    ...['delivery/phone.ts', 'events/erase.ts', 'events/log.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
     'notifications/erase.ts',
   ],
   // It gets what to export as functions.

@@ -12,6 +12,8 @@ import { createKey } from './machineKeys.ts';
 import { until } from './shops.ts';
 
 const WORDS = /zqx/i;
+/** Tables that a running server also changes by itself. */
+const CHANGING = ['audit_events', 'delivery_queues', 'inbox_changes', 'new_events', 'events', 'event_logs'];
 
 /** Runs a command that waits for the last step, which comes half a minute later, and moves the server's clock there. */
 async function runToEnd(deskbell: Deskbell, args: readonly string[], input = ''): Promise<Run> {
@@ -45,9 +47,7 @@ onEachEngine('a merchant that is deleted', (engine) => {
     await deskbell.allSent();
     const neighbour = async () => {
       const found: string[] = [];
-      for (const table of MERCHANT_TABLES.filter(
-        (name) => !['audit_events', 'delivery_queues'].includes(name),
-      ))
+      for (const table of MERCHANT_TABLES.filter((name) => !CHANGING.includes(name)))
         found.push(JSON.stringify(await database.all(`select * from ${table} where merchant_id = 2`)));
       return found.sort();
     };
@@ -72,7 +72,11 @@ onEachEngine('a merchant that is deleted', (engine) => {
     for await (const { table } of dumpOf(database)) tables.add(table);
     for (const table of MERCHANT_TABLES)
       assert.deepEqual(await database.all(`select * from ${table} where merchant_id = 1`), [], table);
-    assert.deepEqual(await database.all('select id from merchants'), [{ id: 2 }]);
+    const left = await database.all<{ id: number }>('select id from merchants');
+    assert.deepEqual(
+      left.map(({ id }) => id),
+      [2],
+    );
     assert.deepEqual(await tablesWith(database, [WORDS, /Aurora/]), []);
     await until('the files are clean', () => filesWith(deskbell, [WORDS]).length === 0);
     assert.deepEqual(await neighbour(), before);
