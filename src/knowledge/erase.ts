@@ -33,7 +33,8 @@ export async function learnedFrom(
   notificationIds: readonly number[],
 ): Promise<number[]> {
   const documentsIn = (table: string) =>
-    `select document_id from ${table} where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}`;
+    `select document_id from ${table} where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}
+      and notification_id is not null`;
   const rows = await queries.all<{ document_id: number }>(
     `${documentsIn('document_versions')} union ${documentsIn('document_wordings')} order by document_id`,
     [merchantId, notificationIds],
