@@ -56,7 +56,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'webhooks/',
       'alerts/',
     ],
-    ...['export/', 'exportSections.ts'],
+    ...['erasure/', 'export/', 'exportSections.ts'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     ...['secrets.ts', 'figures.ts', 'tracing.ts'],
   ],
@@ -203,10 +203,18 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'merchants/store.ts',
     'secrets.ts',
   ],
+  // It removes from every feature's tables what that feature says.
+  erasure: [
+    ...FEATURE_IMPORTS,
+    ...['alerts/erase.ts', 'audit/record.ts', 'audit/store.ts', 'auth/erase.ts', 'auth/guard.ts'],
+    ...['conversations/erase.ts', 'conversations/messages.ts', 'conversations/store.ts', 'delivery/erase.ts'],
+    ...['delivery/phone.ts', 'events/erase.ts', 'events/log.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
+    'notifications/erase.ts',
+  ],
   // It gets what to export as functions.
   export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
   'exportSections.ts': [
-    ...['audit/export.ts', 'auth/machineKeys/export.ts', 'auth/team/members.ts'],
+    ...['audit/export.ts', 'auth/machineKeys/export.ts', 'auth/sessions/export.ts', 'auth/team/members.ts'],
     ...['conversations/export.ts', 'delivery/export.ts', 'export/'],
     ...['knowledge/export.ts', 'merchants/store.ts', 'notifications/export.ts'],
   ],
@@ -234,6 +242,10 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'cleanUp.ts': ['deliveries', 'recognitions', 'send_pace'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
+  // The name of somebody who has left is replaced wherever it was copied.
+  'erasure/colleague.ts': ['asks', 'conversations', 'deliveries', 'events'],
+  // Nothing is sent for a merchant that is being deleted.
+  'delivery/queue/claim.ts': ['merchants'],
   // An event has the reference and the metadata of its ask.
   'events/log.ts': ['asks'],
   // The user's name at that time.

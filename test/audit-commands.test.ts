@@ -72,11 +72,19 @@ onEachEngine('the audit log of the command line', (engine) => {
         ],
         [['user', 'password', email], 'user.password_changed', 3, { user_id: 4 }, `${password} again`],
         [['user', 'role', email, 'user'], 'user.role_changed', 3, { user_id: 4, role: 'user' }],
+        [['user', 'export', email, join(folder, 'u')], 'user.exported', 3, { user_id: 4 }],
+        [['merchant', 'export', '3', join(folder, 'm')], 'merchant.exported', 3, {}],
         [['user', 'disable', email], 'user.disabled', 3, { user_id: 4 }],
         [['user', 'enable', email], 'user.enabled', 3, { user_id: 4 }],
         [
           ['conversation', 'add', '--name', 'Lucía', '--phone', '+34611550101', ...to(3)],
           'conversation.added',
+          3,
+          { conversation_id: 6 },
+        ],
+        [
+          ['conversation', 'export', '6', join(folder, 'c'), ...to(3)],
+          'conversation.exported',
           3,
           { conversation_id: 6 },
         ],
@@ -118,8 +126,9 @@ onEachEngine('the audit log of the command line', (engine) => {
     const [retried] = (await deskbell.call('GET', '/api/v1/audit?what=delivery.retried', { token })).json;
     assert.deepEqual(retried.who, { kind: 'operator', user_id: null, name: null });
 
-    // Not run here: the database has the demo and is migrated, and the user has no second factor.
+    // Not run here: the database has the demo and is migrated, the user has no second factor, and other tests delete.
     const once = ['demo', 'db migrate', 'user reset-factors'];
+    once.push('merchant delete', 'user delete', 'conversation delete');
     const changing = commands.map(([[group, name]]) => `${group} ${name}`);
     assert.deepEqual([...changing, ...READING, ...once].sort(), (await commandNames()).sort());
   });

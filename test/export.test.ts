@@ -54,7 +54,7 @@ const NOT_EXPORTED: Record<string, string> = {
   ...{ ungrouped_notifications: COPIED, simulator_messages: COPIED },
   ...{ idempotency_keys: PASSING, presences: PASSING, delivery_queues: PASSING, send_pace: PASSING },
   ...{ reached_customers: PASSING, customer_windows: PASSING, inbound_updates: PASSING },
-  ...{ former_channels: PASSING, channel_stops: PASSING, alert_logs: PASSING },
+  ...{ former_channels: PASSING, channel_stops: PASSING, alert_logs: PASSING, erasures: PASSING },
   ...{ sign_in_failures: OPERATORS, sign_in_places: OPERATORS, signing_keys: OPERATORS },
   ...{ revocations: OPERATORS, used_challenges: OPERATORS, vapid_keys: OPERATORS },
   schema_migrations: OPERATORS,

@@ -120,6 +120,7 @@ const ROUTES = {
   'get /api/v1/conversation/': 'conversations',
   'post /api/v1/conversation/': 'conversations',
   'get /api/v1/conversation/{conversation_id}': 'conversations',
+  'delete /api/v1/conversation/{conversation_id}': 'conversations',
   'post /api/v1/conversation/{conversation_id}/messages': 'conversations',
   'get /api/v1/conversation/{conversation_id}/messages': 'conversations',
   'get /api/v1/conversation/{conversation_id}/timeline': 'conversations',

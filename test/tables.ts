@@ -14,6 +14,7 @@ export const TABLES: Record<string, readonly string[]> = {
     'wrong_phones',
   ],
   events: ['new_events', 'events', 'event_logs'],
+  erasure: ['erasures'],
   audit: ['audit_events'],
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],

@@ -4,6 +4,7 @@ import { forgetActor } from '../audit/store.ts';
 import { deletePerson, FORMER, hasNamesake } from '../auth/erase.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
+import { numberEvents } from '../events/log.ts';
 import { addErasure } from './store.ts';
 
 /** Deletes somebody who works for a merchant, or an operator. A worker then replaces the name where it was copied. */
@@ -37,6 +38,7 @@ export async function eraseName(
 ): Promise<void> {
   // What somebody else with this name did would become the work of nobody.
   if (await hasNamesake(database, merchantId, name)) return;
+  await numberEvents(database, merchantId);
   const quoted = `"answered_by":${JSON.stringify(name)}`;
   for (const { table, column, id } of [...COPIES, ...JSON_COPIES]) {
     const isJson = column === 'content';

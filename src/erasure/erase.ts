@@ -80,6 +80,8 @@ export async function beginErasure(
   return conversationIds;
 }
 
+const NOBODY: Person = { conversationIds: [], phones: [], names: [], references: [], channelIds: [] };
+
 const unique = (texts: readonly string[]) => [...new Set(texts.filter((text) => text !== ''))];
 
 interface EraseParts {
@@ -119,6 +121,11 @@ export async function eraseStep(parts: EraseParts, erasure: Erasure): Promise<Ne
         await eraseName(database, merchantId, erasure.person.names[0] ?? '', parts.pause ?? nextTurn);
         return { step: 'files', dueAt: now() };
       case 'files':
+        // The row itself has the name and the number.
+        await savePerson(database, merchantId, id, {
+          ...NOBODY,
+          conversationIds: erasure.person.conversationIds,
+        });
         return (await database.scrub()) ? { step: 'done', dueAt: now() } : { step: 'files', ...soon };
     }
   })();
@@ -138,8 +145,6 @@ async function finish({ database, now }: EraseParts, { merchantId, id, person }:
         ...{ merchantId, who: SERVER, at: now(), about: { conversation_id: conversationId } },
       });
   });
-  // The row had the name and the number.
-  await database.scrub();
 }
 
 /** What belongs to the person's conversations. False if a message is being sent: then again, a moment later. */

@@ -32,10 +32,11 @@ export async function learnedFrom(
   merchantId: MerchantId,
   notificationIds: readonly number[],
 ): Promise<number[]> {
-  const from = (table: string) =>
-    `select document_id from ${table} where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}`;
+  const documentsIn = (table: string) =>
+    `select document_id from ${table} where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}
+      and notification_id is not null`;
   const rows = await queries.all<{ document_id: number }>(
-    `${from('document_versions')} union ${from('document_wordings')} order by document_id`,
+    `${documentsIn('document_versions')} union ${documentsIn('document_wordings')} order by document_id`,
     [merchantId, notificationIds],
   );
   return rows.map(({ document_id }) => document_id);

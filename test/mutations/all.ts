@@ -7,6 +7,7 @@ import { DASHBOARD_MUTATIONS } from './dashboard.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
+import { ERASURE_MUTATIONS } from './erasure.ts';
 import { GROUP_MUTATIONS } from './groups.ts';
 import { HELD_MUTATIONS } from './held.ts';
 import { INBOX_MUTATIONS } from './inbox.ts';
@@ -27,6 +28,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SESSION_MUTATIONS,
   ...TEAM_MUTATIONS,
   ...DELIVERY_MUTATIONS,
+  ...ERASURE_MUTATIONS,
   ...GROUP_MUTATIONS,
   ...INBOX_MUTATIONS,
   ...PEOPLE_MUTATIONS,

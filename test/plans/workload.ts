@@ -18,6 +18,7 @@ import { startReceiver } from '../receiver.ts';
 import { until } from '../shops.ts';
 import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
+import { useErasure } from './erasure.ts';
 import { useMails } from './mails.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 import { useUpkeep } from './upkeep.ts';
@@ -107,6 +108,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await usePeople(deskbell, token);
   await useWebhooks(deskbell, token);
   await useAlerts(deskbell, token);
+  await useErasure(deskbell, token);
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [

@@ -3,12 +3,14 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { calls } from '../api/calls.ts';
 import type { Notification, NotificationDetail } from '../api/types.ts';
+import { EraseCustomer } from '../conversation/EraseCustomer.tsx';
 import { useTranslation } from '../i18n/translation.tsx';
 import { isRelayed } from '../inbox/asks.ts';
 import { useConversations } from '../inbox/conversations.ts';
 import { deleteNotifications } from '../inbox/delete.ts';
 import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
 import { TypeIcon, useTypeName } from '../inbox/TypeIcon.tsx';
+import { useIsOwner } from '../settings/merchant.ts';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { BackButton } from '../shell/BackButton.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
@@ -66,7 +68,7 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
         </div>
         <Actions item={item} />
       </div>
-      <MoreDetails item={item} />
+      <MoreDetails item={item} name={name} />
       <div className="pane-team">
         <Notes key={`notes-${item.id}`} id={item.id} count={item.notes} />
         <Assignee key={`assignee-${item.id}`} id={item.id} assignedTo={item.assigned_to} />
@@ -121,12 +123,14 @@ function Actions({ item }: { item: Notification }) {
 const SHOWN_ELSEWHERE = new Set(['lead_phone', 'document_id']);
 
 /** The other fields of the context. */
-function MoreDetails({ item: { context, requested_fields } }: { item: Notification }) {
+function MoreDetails({ item, name }: { item: NotificationDetail; name: string }) {
   const { t } = useTranslation();
+  const isOwner = useIsOwner();
+  const { context, requested_fields } = item;
   const more = Object.entries(context as Record<string, unknown>).filter(
     ([key]) => !SHOWN_ELSEWHERE.has(key) && !requested_fields.includes(key),
   );
-  if (more.length === 0) return null;
+  if (more.length === 0 && !isOwner) return null;
   return (
     <details className="more-details">
       <summary>{t('moreDetails')}</summary>
@@ -138,6 +142,7 @@ function MoreDetails({ item: { context, requested_fields } }: { item: Notificati
           </div>
         ))}
       </dl>
+      <EraseCustomer key={item.conversation_id} item={item} name={name} />
     </details>
   );
 }

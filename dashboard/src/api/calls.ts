@@ -114,6 +114,7 @@ export const calls = {
     method: 'DELETE',
     path: `/api/v1/conversation/${id}/sent/${deliveryId}`,
   }),
+  eraseCustomer: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/conversation/${id}` }),
   takeOver: (id: number): Call => ({ method: 'PUT', path: `/api/v1/conversation/${id}/takeover` }),
   handBack: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/conversation/${id}/takeover` }),
   savedReplies: (): Call => ({ method: 'GET', path: '/api/v1/saved-replies' }),

@@ -145,6 +145,15 @@ export const en = {
     other: '{n} messages have a wrong number. Fix them first.',
   },
   sentAgainNone: 'Nothing to send: it is on its way or was sent.',
+  eraseCustomer: 'Erase this customer…',
+  eraseTitle: 'Erase {name}?',
+  eraseRemoved:
+    'This removes the number, the name, and everything that was written in all conversations with this number. Messages that wait are not sent.',
+  eraseKept:
+    'Your answers in the knowledge base stay, without the name and the number. Statistics still count the questions.',
+  eraseType: 'Type “{name}” to confirm',
+  eraseNow: 'Erase for good',
+  customerErased: 'The customer is being erased.',
   fixNumber: 'Fix the number',
   fixNumberTitle: 'Fix the number of {name}',
   phoneNumber: 'Phone number',

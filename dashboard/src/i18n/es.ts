@@ -180,6 +180,15 @@ export const es: Texts = {
     other: '{n} mensajes tienen un número incorrecto. Corrígelos primero.',
   },
   sentAgainNone: 'Nada que enviar: está en camino o ya se envió.',
+  eraseCustomer: 'Borrar los datos de este cliente…',
+  eraseTitle: '¿Borrar los datos de {name}?',
+  eraseRemoved:
+    'Se eliminan el número, el nombre y todo lo escrito en todas las conversaciones con este número. Los mensajes en espera no se envían.',
+  eraseKept:
+    'Sus respuestas quedan en la base de conocimiento, sin el nombre ni el número. Las estadísticas siguen contando las preguntas.',
+  eraseType: 'Escriba «{name}» para confirmar',
+  eraseNow: 'Borrar para siempre',
+  customerErased: 'Se están borrando los datos del cliente.',
   fixNumber: 'Corregir el número',
   fixNumberTitle: 'Corregir el número de {name}',
   phoneNumber: 'Número de teléfono',

@@ -183,6 +183,15 @@ export const pt: Texts = {
     other: '{n} mensagens têm um número errado. Corrija primeiro.',
   },
   sentAgainNone: 'Nada a enviar: está a caminho ou já foi enviada.',
+  eraseCustomer: 'Apagar os dados deste cliente…',
+  eraseTitle: 'Apagar os dados de {name}?',
+  eraseRemoved:
+    'Isto remove o número, o nome e tudo o que foi escrito em todas as conversas com este número. As mensagens em espera não são enviadas.',
+  eraseKept:
+    'As suas respostas ficam na base de conhecimento, sem o nome e o número. As estatísticas continuam a contar as perguntas.',
+  eraseType: 'Escreva “{name}” para confirmar',
+  eraseNow: 'Apagar para sempre',
+  customerErased: 'Os dados do cliente estão a ser apagados.',
   fixNumber: 'Corrigir o número',
   fixNumberTitle: 'Corrigir o número de {name}',
   phoneNumber: 'Número de telefone',
