@@ -12,6 +12,7 @@ import { outages } from './outages.ts';
 import { races } from './races.ts';
 import { slow } from './slow.ts';
 import { tokens } from './tokens.ts';
+import { upgrades } from './upgrades.ts';
 import { webhooks } from './webhooks.ts';
 
 /** In the order of `npm run test:faults`. */
@@ -21,6 +22,7 @@ export const FAULTS: readonly Fault[] = [
   failover,
   races,
   fleet,
+  upgrades,
   webhooks,
   asks,
   abuse,
