@@ -17,7 +17,7 @@ export async function startReplica(
   const command = program === undefined ? SERVE : [process.execPath, program, 'serve'];
   const server = run({ ...env, PORT: String(port) }, command);
   let ended = false;
-  server.ended.then(() => {
+  void server.ended.then(() => {
     ended = true;
   });
   const isReady = () =>
