@@ -14,6 +14,7 @@ import { races } from './races.ts';
 import { restarts } from './restarts.ts';
 import { slow } from './slow.ts';
 import { tokens } from './tokens.ts';
+import { upgrades } from './upgrades.ts';
 import { webhooks } from './webhooks.ts';
 
 /** In the order of `npm run test:faults`. */
@@ -24,6 +25,7 @@ export const FAULTS: readonly Fault[] = [
   races,
   fleet,
   restarts,
+  upgrades,
   webhooks,
   asks,
   abuse,

@@ -17,10 +17,12 @@ import { PEOPLE_MUTATIONS } from './people.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
 import { TEAM_MUTATIONS } from './team.ts';
+import { UPGRADE_MUTATIONS } from './upgrades.ts';
 
 /** Everything that `npm run test:mutations` plants, one after another. */
 export const MUTATIONS: readonly Mutation[] = [
   ...DATA_MUTATIONS,
+  ...UPGRADE_MUTATIONS,
   ...CONVERSATION_MUTATIONS,
   ...KNOWLEDGE_MUTATIONS,
   ...ACCESS_MUTATIONS,

@@ -1,0 +1,4 @@
+import { testShort } from './short.ts';
+import { upgrades } from './upgrades.ts';
+
+testShort(upgrades);
