@@ -2,6 +2,7 @@ import { accessSync, existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type ChannelConfig, readChannel, readCountry, readOperatorSettings } from './config/channel.ts';
+import { checkDatabaseUrls, checkSecretKeys } from './config/database.ts';
 import { type EmbeddingsConfig, readEmbeddings } from './config/embeddings.ts';
 import { allowedHosts, readHosts, readOrigins, readPublicUrl, readTrustProxy } from './config/hosts.ts';
 import { type MailConfig, readMail } from './config/mail.ts';
@@ -9,12 +10,10 @@ import { withSecretFiles } from './config/secretFiles.ts';
 import { PROTOCOLS, readTelemetry, SAMPLERS, type TelemetryConfig } from './config/telemetry.ts';
 import { type UnknownSetting, unknownSettings } from './config/unknown.ts';
 import { createReader, type Environment } from './config/values.ts';
-import { postgresAddressProblem } from './database/address.ts';
 import { CHANNEL_NAMES } from './delivery/channels/descriptors.ts';
 import type { CountryCode } from './delivery/phone.ts';
 import { isLoopback } from './http/address.ts';
 import { PACKAGED, PROGRAM } from './installation.ts';
-import { secretKeyProblem } from './secrets.ts';
 
 /** How many days each kind of data is kept. 0: for ever. */
 export interface RetentionDays {
@@ -200,9 +199,7 @@ export function readConfig(given: Environment = process.env): Config {
 
   const secretKey = text('SECRET_KEY');
   const secretKeyPrevious = text('SECRET_KEY_PREVIOUS');
-  checkSecretKey(secretKey, databaseUrl, problems);
-  if (secretKeyPrevious !== undefined && secretKeyPrevious === secretKey)
-    problems.push('SECRET_KEY_PREVIOUS must be the key before SECRET_KEY, not the same key.');
+  checkSecretKeys({ secretKey, secretKeyPrevious, databaseUrl }, problems);
 
   const accessTtlSeconds = integer('ACCESS_TOKEN_TTL_SECONDS', 900, 10, 86_400);
   const refreshTtlSeconds = integer('REFRESH_TOKEN_TTL_SECONDS', 30 * 86_400, 60, 366 * 86_400);
@@ -371,19 +368,6 @@ function environmentOf(given: Environment): Environment {
   return env;
 }
 
-function checkDatabaseUrls(
-  databaseUrl: string | undefined,
-  directUrl: string | undefined,
-  problems: string[],
-): void {
-  for (const [name, url] of Object.entries({ DATABASE_URL: databaseUrl, DATABASE_DIRECT_URL: directUrl })) {
-    const problem = url && postgresAddressProblem(url);
-    if (problem) problems.push(`${name} ${problem}`);
-  }
-  if (directUrl !== undefined && databaseUrl === undefined)
-    problems.push('DATABASE_URL must be set with DATABASE_DIRECT_URL.');
-}
-
 function checkDemo(
   { production, isLocal, host }: Pick<Config, 'production' | 'isLocal' | 'host'>,
   problems: string[],
@@ -395,16 +379,6 @@ function checkDemo(
       `DEMO must not be true with HOST ${host}, which other machines can reach: its passwords are public.`,
     );
   }
-}
-
-function checkSecretKey(
-  secretKey: string | undefined,
-  databaseUrl: string | undefined,
-  problems: string[],
-): void {
-  const problem =
-    secretKey !== undefined ? secretKeyProblem(secretKey) : databaseUrl && 'must be set with DATABASE_URL.';
-  if (problem) problems.push(`SECRET_KEY ${problem} Run "${PROGRAM} secret" to create one.`);
 }
 
 function readMetricsToken(given: string | undefined, problems: string[]): string | undefined {

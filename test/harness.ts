@@ -119,6 +119,7 @@ export async function startDeskbell(
   engine: Engine,
   settings: Record<string, string> = {},
   shared?: TestDatabase,
+  options: Parameters<typeof openServer>[3] = {},
 ): Promise<Deskbell> {
   const create = () =>
     settings.DEMO === undefined ? createDemoDatabase(engine, 'weak') : createTestDatabase(engine);
@@ -145,7 +146,7 @@ export async function startDeskbell(
     await Promise.all([server.background?.worker.idle(), server.background?.mailSender?.idle()]);
   };
   const clock = createClock(allSent);
-  const server = await openServer(config, log, clock.now);
+  const server = await openServer(config, log, clock.now, options);
   const url = await server.app.listen({ host: '127.0.0.1', port: config.port });
 
   let closed = false;

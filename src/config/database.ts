@@ -1,0 +1,29 @@
+import { postgresAddressProblem } from '../database/address.ts';
+import { secretKeyProblem } from '../secrets.ts';
+
+export function checkDatabaseUrls(
+  databaseUrl: string | undefined,
+  directUrl: string | undefined,
+  problems: string[],
+): void {
+  for (const [name, url] of Object.entries({ DATABASE_URL: databaseUrl, DATABASE_DIRECT_URL: directUrl })) {
+    const problem = url && postgresAddressProblem(url);
+    if (problem) problems.push(`${name} ${problem}`);
+  }
+  if (directUrl !== undefined && databaseUrl === undefined)
+    problems.push('DATABASE_URL must be set with DATABASE_DIRECT_URL.');
+}
+
+interface Keys extends Record<'secretKey' | 'secretKeyPrevious' | 'databaseUrl', string | undefined> {}
+
+export function checkSecretKeys(
+  { secretKey, secretKeyPrevious, databaseUrl }: Keys,
+  problems: string[],
+): void {
+  const problem =
+    secretKey !== undefined ? secretKeyProblem(secretKey) : databaseUrl && 'must be set with DATABASE_URL.';
+  if (problem) problems.push(`SECRET_KEY ${problem} Run "npm run deskbell -- secret" to create one.`);
+  if (secretKeyPrevious !== undefined && secretKeyPrevious === secretKey) {
+    problems.push('SECRET_KEY_PREVIOUS must be the key before SECRET_KEY, not the same key.');
+  }
+}

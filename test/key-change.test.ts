@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openVault } from '../src/auth/vault.ts';
+import type { MerchantId } from '../src/contract/ids.ts';
+import type { Engine } from '../src/database/database.ts';
+import { WEBHOOK } from '../src/delivery/channels/registry.ts';
+import { setOwnChannel } from '../src/delivery/channels/settings.ts';
+import { enqueueMail } from '../src/mail/queue.ts';
+import { startResealing } from '../src/reseal.ts';
+import { createVault, newSecretKey } from '../src/secrets.ts';
+import { run, settingsOf } from './command.ts';
+import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
+import {
+  Authenticator,
+  addPasskey,
+  addUserWithTotp,
+  atLocalhost,
+  codeOf,
+  loginWith,
+  passkeyOptions,
+  sendPasskey,
+  signInWithPasskey,
+} from './factors.ts';
+import { type Deskbell, login, me, onEachEngine, raise, refresh, startDeskbell } from './harness.ts';
+import { createKey } from './machineKeys.ts';
+import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
+import { startPushService } from './stand-ins/push.ts';
+
+/** How often servers look at each other's keys, and workers at what is left. */
+const KEY_CHECK_MS = 20;
+const SECRET = `whsec_${Buffer.alloc(24, 'channel').toString('base64')}`;
+const ENOUGH_MS = 60_000;
+
+const isDone = ({ logged }: Deskbell) => logged.some((line) => line.includes('can be removed'));
+async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (const giveUpAt = Date.now() + ENOUGH_MS; !(await holds()); await sleep(10)) {
+    assert.ok(Date.now() < giveUpAt, what);
+  }
+}
+
+/** A database with something of each kind that is encrypted, and servers on it with different keys. */
+async function prepare(engine: Engine) {
+  const testDatabase = await createDemoDatabase(engine, 'weak');
+  const running = new Set<Deskbell>();
+  const receiver = await startReceiver();
+  receiver.answer = (response) => response.writeHead(204).end();
+  const push = await startPushService();
+  const keys = {
+    old:
+      testDatabase.env.SECRET_KEY ??
+      readFileSync(join(testDatabase.env.DATA_DIR!, 'secret.key'), 'utf8').trim(),
+    new: newSecretKey(),
+  };
+  const both = { SECRET_KEY: keys.new, SECRET_KEY_PREVIOUS: keys.old };
+  const start = async (secrets: Record<string, string>) => {
+    const { SECRET_KEY: _, ...env } = testDatabase.env;
+    const shared: TestDatabase = { env, async remove() {} };
+    // Signed-in people stay signed in, whatever the clock of the next server says.
+    const settings = { ...secrets, ACCESS_TOKEN_TTL_SECONDS: '86400', PUSH_ALLOW_PRIVATE: 'true' };
+    const deskbell = await startDeskbell(engine, settings, shared, { keyCheckEveryMs: KEY_CHECK_MS });
+    running.add(deskbell);
+    return deskbell;
+  };
+  const stop = async (deskbell: Deskbell) => {
+    running.delete(deskbell);
+    await deskbell.close();
+  };
+  const close = async () => {
+    for (const deskbell of running) await deskbell.close();
+    await receiver.close();
+    await push.close();
+    await testDatabase.remove();
+  };
+  return { start, stop, close, keys, both, receiver, push, only: (key: string) => ({ SECRET_KEY: key }) };
+}
+
+type Prepared = Awaited<ReturnType<typeof prepare>>;
+
+/** A code works once, on all servers together: the next one is that of the next half minute. */
+let secondsPassed = 0;
+const clocks = new WeakMap<Deskbell, number>();
+async function nextCode(deskbell: Deskbell): Promise<void> {
+  secondsPassed += 30;
+  await deskbell.clock.advance(secondsPassed - (clocks.get(deskbell) ?? 0));
+  clocks.set(deskbell, secondsPassed);
+}
+
+/** What people and programs have before the change. */
+async function use(deskbell: Deskbell, { receiver, push }: Prepared) {
+  const { database, config, clock } = deskbell;
+  secondsPassed = 0;
+  const key = await createKey(deskbell);
+  const owner = (await login(deskbell)).json;
+  const user = await addUserWithTotp(deskbell);
+  const local = atLocalhost(deskbell);
+  const authenticator = new Authenticator(local.url);
+  const passwords = { token: owner.access_token as string, password: 'aurora-demo' };
+  assert.equal((await addPasskey(local, authenticator, passwords)).status, 200);
+  const settings = { url: `${receiver.url}/channel`, secret: SECRET, allowPrivate: true };
+  await setOwnChannel(database, openVault(config), 1 as MerchantId, { type: WEBHOOK, settings }, clock.now());
+  const hook = await deskbell.call('POST', '/api/v1/webhooks', {
+    token: owner.access_token,
+    body: { url: `${receiver.url}/hook`, events: ['notification.answered'] },
+  });
+  assert.equal(hook.status, 200, hook.text);
+  const browser = push.browser();
+  const subscribed = await deskbell.call('PUT', '/api/v1/alerts/subscriptions', {
+    token: owner.access_token,
+    body: { ...browser, language: 'en' },
+  });
+  assert.equal(subscribed.status, 200, subscribed.text);
+  assert.equal((await deskbell.call('GET', '/api/v1/alerts/key', { token: owner.access_token })).status, 200);
+  const mail = { kind: 'alert', to: 'me@shop.example', subject: 'x', text: 'y', at: clock.now() } as const;
+  await database.transaction((tx) => enqueueMail(tx, openVault(config), 1, mail));
+  return {
+    owner,
+    user,
+    authenticator,
+    key,
+    hookSecret: hook.json.secret,
+    browser,
+  };
+}
+
+/** All of it still works on this server. Returns the tokens of a new session. */
+async function check(
+  deskbell: Deskbell,
+  used: Awaited<ReturnType<typeof use>>,
+  receiver: Receiver,
+): Promise<void> {
+  const { owner, user, authenticator, key, hookSecret, browser } = used;
+  assert.equal((await me(deskbell, owner.access_token)).status, 200, 'the access token');
+  const renewed = await refresh(deskbell, owner.refresh_token);
+  assert.equal(renewed.status, 200, `the refresh token: ${renewed.text}`);
+  used.owner = { ...owner, ...renewed.json };
+  await nextCode(deskbell);
+  const signedIn = await loginWith(deskbell, user, codeOf(deskbell, user.secret));
+  assert.equal(signedIn.status, 200, `the authenticator app: ${signedIn.text}`);
+  authenticator.origin = atLocalhost(deskbell).url;
+  assert.equal((await signInWithPasskey(atLocalhost(deskbell), authenticator)).status, 200, 'the passkey');
+  const asked = await deskbell.call('GET', '/api/v1/knowledge/find?q=Beans', { token: key });
+  assert.equal(asked.status, 200, `the machine key: ${asked.text}`);
+  receiver.received = [];
+  const address = await raise(deskbell, used.owner.access_token);
+  const body = { answer: 'Yes.' };
+  const answered = await deskbell.call('POST', `${address}/answer`, { token: used.owner.access_token, body });
+  assert.equal(answered.status, 200, answered.text);
+  await until(() => new Set(receiver.received.map(({ path }) => path)).size === 2, 'both are called');
+  for (const call of receiver.received) {
+    assert.ok(isGenuine(call, call.path.endsWith('/hook') ? hookSecret : SECRET), `${call.path} is signed`);
+  }
+  const again = await deskbell.call('PUT', '/api/v1/alerts/subscriptions', {
+    token: used.owner.access_token,
+    body: { ...browser, language: 'en' },
+  });
+  assert.equal(again.status, 200, again.text);
+  const devices = await deskbell.database.all('select id from push_subscriptions where merchant_id = 1');
+  assert.equal(devices.length, 1, 'the browser is still one device');
+}
+
+const status = async (deskbell: Deskbell, secrets: Record<string, string>) => {
+  const { SECRET_KEY: _, ...env } = settingsOf(deskbell);
+  const { json } = await run(['keys', 'status', '--json'], { env: { ...env, ...secrets } });
+  return json as {
+    total: Record<string, number>;
+    previous_needed: boolean;
+    summary: string;
+    rows: unknown[];
+  };
+};
+
+onEachEngine('a new SECRET_KEY with SECRET_KEY_PREVIOUS', (engine) => {
+  let prepared: Prepared;
+  after(() => prepared?.close());
+
+  it('signs nobody out and loses nothing, and the previous key can be removed when everything is encrypted again', async () => {
+    prepared = await prepare(engine);
+    const { start, stop, keys, both, only, receiver } = prepared;
+    let deskbell = await start(only(keys.old));
+    const used = await use(deskbell, prepared);
+    const before = await status(deskbell, both);
+    assert.equal(before.total.current, 0);
+    assert.equal(before.rows.length, 8);
+    // Each kind is there, except former channels.
+    assert.ok(before.total.previous! >= 7, JSON.stringify(before));
+    assert.ok(before.previous_needed);
+    await stop(deskbell);
+
+    await assert.rejects(start(only(keys.new)), /is not the key of this database.*SECRET_KEY_PREVIOUS/);
+    deskbell = await start(both);
+    await check(deskbell, used, receiver);
+    await until(() => isDone(deskbell), 'everything is encrypted again');
+    await check(deskbell, used, receiver);
+    const done = await status(deskbell, both);
+    assert.deepEqual([done.total.previous, done.total.neither, done.previous_needed], [0, 0, false]);
+    assert.match(done.summary, /SECRET_KEY_PREVIOUS can be removed/);
+    const { env } = { env: settingsOf(deskbell) };
+    const doctor = await run(['doctor'], { env: { ...env, ...both, PORT: '0' } });
+    assert.match(doctor.stdout, /SECRET_KEY_PREVIOUS can be removed/);
+    await stop(deskbell);
+
+    deskbell = await start(only(keys.new));
+    await check(deskbell, used, receiver);
+    assert.doesNotMatch(deskbell.logged.join(''), new RegExp(`${keys.old}|${keys.new}`));
+    await stop(deskbell);
+    await assert.rejects(start(only(keys.old)), /is not the key of this database/);
+  });
+});
+
+describe('a rolling restart with a new SECRET_KEY', { skip: !engines.includes('postgres') }, () => {
+  let prepared: Prepared;
+  after(() => prepared?.close());
+
+  it('works with servers that know only the old key, and nothing is encrypted with the new one before', async () => {
+    prepared = await prepare('postgres');
+    const { start, stop, keys, both, only, receiver } = prepared;
+    let [first, second] = [await start(only(keys.old)), await start(only(keys.old))];
+    const used = await use(first, prepared);
+    await stop(second);
+    second = await start(both);
+
+    // The new server meanwhile looks many times whether all know its key.
+    used.authenticator.origin = atLocalhost(first).url;
+    const challenge = (await passkeyOptions(atLocalhost(second))).json;
+    assert.equal((await sendPasskey(atLocalhost(first), used.authenticator.get(challenge))).status, 200);
+    // What the new server stores, the old one can read.
+    const user = await addUserWithTotp(second);
+    await nextCode(first);
+    assert.equal((await loginWith(first, user, codeOf(first, user.secret))).status, 200);
+    await check(first, used, receiver);
+    await check(second, used, receiver);
+    const waiting = await status(second, both);
+    assert.equal(waiting.total.current, 0);
+    assert.match(waiting.summary, /1 process is running without the new SECRET_KEY/);
+
+    await stop(first);
+    first = await start(both);
+    await until(() => isDone(first) || isDone(second), 'everything is encrypted again');
+    assert.deepEqual((await status(second, both)).total.previous, 0);
+    await check(first, used, receiver);
+    await stop(second);
+    second = await start(only(keys.new));
+    await check(second, used, receiver);
+    await check(first, used, receiver);
+  });
+});
+
+onEachEngine('encrypting again', (engine) => {
+  let prepared: Prepared;
+  after(() => prepared?.close());
+
+  it('continues after it was stopped anywhere, and several workers may do it at the same time', async () => {
+    prepared = await prepare(engine);
+    const { start, keys, only } = prepared;
+    const deskbell = await start({ ...only(keys.old), WORKER: 'false' });
+    const { database, clock } = deskbell;
+    const old = createVault(keys.old);
+    const MAILS = 300;
+    await database.transaction(async (tx) => {
+      for (let n = 0; n < MAILS; n += 1) {
+        const content = { to: `${n}@shop.example`, subject: 's', text: `text ${n}`, at: clock.now() };
+        await enqueueMail(tx, old, 1000 + (n % 7), { ...content, kind: 'alert' });
+      }
+    });
+    const log = { info() {}, warn() {} } as never;
+    const resealed = async () => {
+      const rows = await database.all<{ sealed: string; merchant_id: number }>(
+        'select sealed, merchant_id from mails',
+      );
+      const current = createVault(keys.new);
+      return rows.filter((row) => current.keyOf(row.sealed, `mail of merchant ${row.merchant_id}`)).length;
+    };
+    const worker = () => {
+      const vault = createVault(keys.new, keys.old);
+      vault.change!.sealWithCurrent();
+      // As if this were the only process.
+      const alone = { ...database, countAnnounced: async () => 1 };
+      return startResealing({ database: alone, vault, log, lookEveryMs: 1 })!;
+    };
+    const stopped = worker();
+    await until(async () => (await resealed()) > 0, 'it has begun');
+    await stopped.stop();
+    const half = await resealed();
+    assert.ok(half < MAILS, `${half} are done`);
+    const workers = [worker(), worker()];
+    await until(async () => (await resealed()) === MAILS, 'all are done');
+    await Promise.all(workers.map((each) => each.stop()));
+    const texts = new Set<string>();
+    const current = createVault(keys.new);
+    for (const row of await database.all<{ sealed: string; merchant_id: number }>(
+      'select sealed, merchant_id from mails',
+    ))
+      texts.add(current.open(row.sealed, `mail of merchant ${row.merchant_id}`));
+    assert.equal(texts.size, MAILS);
+  });
+});
