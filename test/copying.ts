@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { sumsOf } from '../src/database/copy/copy.ts';
 import { openSnapshot } from '../src/database/copy/place.ts';
 import { databaseFile } from '../src/database/sqliteFolder.ts';
+import { runAsProcess } from './command.ts';
 import type { TestDatabase } from './databases.ts';
 import { startDeskbell } from './harness.ts';
 import { leaveRows } from './plans/rows.ts';
@@ -61,4 +62,15 @@ export async function tablesOf(database: TestDatabase) {
   } finally {
     await store.close();
   }
+}
+
+/** Runs a command and kills it at the commit with this number. Returns whether it got so far. */
+export async function runAndKill(
+  args: readonly string[],
+  env: Record<string, string>,
+  at: number,
+): Promise<boolean> {
+  const preload = `--import ${new URL('./killAtCommit.ts', import.meta.url).href}`;
+  const { code } = await runAsProcess(args, { env: { ...env, NODE_OPTIONS: preload, KILL_AT: String(at) } });
+  return code === null;
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { run } from './command.ts';
-import { fillEveryTable, tablesOf } from './copying.ts';
+import { fillEveryTable, runAndKill, tablesOf } from './copying.ts';
 import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
 import { AURORA, call, startDeskbell } from './harness.ts';
 import { TABLES } from './tables.ts';
@@ -90,5 +90,65 @@ describe('moving to another database', {
     assert.equal(home.code, 0, home.stderr);
     assert.deepEqual(home.json.tables, inPostgres);
     assert.deepEqual(await responses(back), expected);
+  });
+
+  it('goes on after it was killed, and refuses the incomplete target until then', async () => {
+    const target = await createTestDatabase('postgres');
+    const folder = await createTestDatabase('sqlite');
+    const steps = [
+      { from: source, to: target, argument: target.env.DATABASE_URL! },
+      { from: target, to: folder, argument: folder.env.DATA_DIR! },
+    ];
+    try {
+      target.env.SECRET_KEY = source.env.SECRET_KEY!;
+      for (const { from, to, argument } of steps) {
+        const expected = await tablesOf(from);
+        for (const at of [2, 40, 90]) {
+          assert.equal(await runAndKill(['move', '--to', argument], from.env, at), true, `killed at ${at}`);
+          const refused = await run(['merchant', 'list'], { env: to.env });
+          assert.match(refused.stderr, /not complete: a restore or a move into it was interrupted/);
+        }
+        const { code, stderr, json } = await run(['move', '--to', argument, '--json'], { env: from.env });
+        assert.equal(code, 0, stderr);
+        assert.deepEqual(json.tables, expected);
+        assert.deepEqual(await tablesOf(from), expected, 'the source is not changed');
+        const again = await run(['move', '--to', argument], { env: from.env });
+        assert.match(again.stderr, /The target is not empty/);
+      }
+      // New rows get ids that were never given before.
+      const added = await run(['merchant', 'add', 'New shop', '--json'], { env: folder.env });
+      assert.equal(added.json.id, 3);
+    } finally {
+      await Promise.all([target.remove(), folder.remove()]);
+    }
+  });
+
+  it('begins again if the source was used after an interruption', async () => {
+    const target = await createTestDatabase('postgres');
+    try {
+      const args = ['move', '--to', target.env.DATABASE_URL!, '--json'];
+      // Merchants are copied by then.
+      assert.equal(await runAndKill(args, source.env, 90), true);
+      await run(['merchant', 'set', '1', '--name', 'Another name'], { env: source.env });
+      const refused = await run(args, { env: source.env });
+      assert.match(refused.stderr, /differs from its source in .*merchants.* it begins anew/);
+      const { code, stderr } = await run(args, { env: source.env });
+      assert.equal(code, 0, stderr);
+    } finally {
+      await target.remove();
+    }
+  });
+
+  it('refuses while a server uses the source', async () => {
+    for (const database of [source, postgres]) {
+      const deskbell = await startDeskbell(database.env.DATABASE_URL ? 'postgres' : 'sqlite', {}, database);
+      try {
+        const { code, stderr } = await run(['move', '--to', '/nowhere'], { env: database.env });
+        assert.equal(code, 1);
+        assert.match(stderr, /in use/);
+      } finally {
+        await deskbell.close();
+      }
+    }
   });
 });
