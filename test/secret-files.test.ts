@@ -32,6 +32,7 @@ const VALUES: Record<(typeof SECRET_SETTINGS)[number], [value: string, others?: 
   WHATSAPP_TOKEN: ['hunter2hunter2hunter2'],
   WHATSAPP_APP_SECRET: ['hunter2hunter2hunter2'],
   WHATSAPP_VERIFY_TOKEN: ['hunter2hunter2'],
+  OTEL_EXPORTER_OTLP_HEADERS: ['api-key=hunter2', { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example' }],
   DESKBELL_KEY: ['dbk_hunter2'],
 };
 

@@ -1,6 +1,7 @@
 import { ConfigError, readConfig } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { databaseExists, openDatabase } from '../database/open.ts';
+import { backupChecks } from './backup/checks.ts';
 import { CHANNEL_CHECKS } from './channelChecks.ts';
 import { CHECKS, type Finding } from './checks.ts';
 import { command as define } from './command.ts';
@@ -11,8 +12,9 @@ const MARKS = { good: '✔', hint: '!', bad: '✖' } as const;
 export const command = define({
   about: 'Find problems and show how to fix them',
   details: 'Changes nothing. The exit code is 1 if there is a problem (✖); hints (!) do not count.',
-  run: async () => {
-    const findings = await examine();
+  options: { full: { type: 'boolean', about: 'Check a large database for damage, too: reads all of it' } },
+  run: async ({ full }) => {
+    const findings = await examine(full);
     const bad = findings.filter(({ state }) => state === 'bad').length;
     const lines = findings.flatMap(({ state, message, fix }) => [
       `${MARKS[state]} ${message}`,
@@ -22,7 +24,7 @@ export const command = define({
   },
 });
 
-async function examine(): Promise<Finding[]> {
+async function examine(full: boolean): Promise<Finding[]> {
   const findings: Finding[] = [];
   const config = readSettings(findings);
   if (!config) return findings;
@@ -36,7 +38,8 @@ async function examine(): Promise<Finding[]> {
     });
   }
   try {
-    for (const check of [...CHECKS, ...ENCRYPTION_CHECKS, ...CHANNEL_CHECKS]) {
+    const checks = [...CHECKS, ...ENCRYPTION_CHECKS, ...backupChecks(full), ...CHANNEL_CHECKS];
+    for (const check of checks) {
       findings.push(...(await check({ config, database, absence, now: () => new Date() }).catch(failed)));
     }
   } finally {

@@ -1,4 +1,5 @@
 import { postgresAddressProblem } from '../database/address.ts';
+import { PROGRAM } from '../installation.ts';
 import { secretKeyProblem } from '../secrets.ts';
 
 export function checkDatabaseUrls(
@@ -22,7 +23,7 @@ export function checkSecretKeys(
 ): void {
   const problem =
     secretKey !== undefined ? secretKeyProblem(secretKey) : databaseUrl && 'must be set with DATABASE_URL.';
-  if (problem) problems.push(`SECRET_KEY ${problem} Run "npm run deskbell -- secret" to create one.`);
+  if (problem) problems.push(`SECRET_KEY ${problem} Run "${PROGRAM} secret" to create one.`);
   if (secretKeyPrevious !== undefined && secretKeyPrevious === secretKey) {
     problems.push('SECRET_KEY_PREVIOUS must be the key before SECRET_KEY, not the same key.');
   }

@@ -141,7 +141,7 @@ export function sqliteStore(connection: DatabaseSync): Store {
         `select name from pragma_table_list where type = 'virtual' and schema = 'main'`,
       ))
         connection.exec(`delete from ${quoted(name)}`);
-      connection.exec('delete from sqlite_sequence');
+      if (has('sqlite_sequence')) connection.exec('delete from sqlite_sequence');
     },
     query: async (sql, params = []) => all(sql, ...params),
     async transaction(work) {

@@ -1,0 +1,116 @@
+import { statSync } from 'node:fs';
+import type { Database } from '../../database/database.ts';
+import { findHold } from '../../database/sendingHold.ts';
+import { databaseFile } from '../../database/sqliteFolder.ts';
+import { bad, type Check, type Finding, good, hint, withTables } from '../checks.ts';
+import { PROGRAM } from '../command.ts';
+import { megabytes, minute } from '../terminal.ts';
+import { findKey } from './key.ts';
+import { countToSend, toSendText } from './toSend.ts';
+
+/** Reading so much takes a few seconds. */
+const CHECKED_MAX_BYTES = 1_000_000_000;
+
+const RESTORE = 'Restore a backup, and find out what damaged it: the disk, the memory, or another program.';
+
+/** Whether the database is damaged. With `full` also if reading all of it takes long. */
+const integrity = (full: boolean): Check =>
+  withTables(async ({ config, database }) => {
+    if (database.engine === 'postgres') return checkPostgres(database, full);
+    const bytes = statSync(databaseFile(config.dataDir)).size;
+    if (bytes > CHECKED_MAX_BYTES && !full) {
+      return hint(
+        `The database has ${megabytes(bytes)}: it was not checked for damage.`,
+        `Run "${PROGRAM} doctor --full", at a quiet time.`,
+      );
+    }
+    const [problem] = await database.all<{ integrity_check: string }>('pragma integrity_check(1)');
+    if (problem?.integrity_check !== 'ok')
+      return bad(`The database is damaged: ${problem?.integrity_check}.`, RESTORE);
+    const orphan = await database.one<{ table: string; parent: string }>('pragma foreign_key_check');
+    if (orphan) return bad(`A row in ${orphan.table} has no row in ${orphan.parent}.`, RESTORE);
+    return good('The database is not damaged.');
+  });
+
+async function checkPostgres(database: Database, full: boolean): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const indexes = await database.all<{ name: string }>(
+    `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
+      where c.relnamespace = current_schema()::regnamespace and not i.indisvalid order by 1`,
+  );
+  for (const { name } of indexes)
+    findings.push(
+      ...bad(`The index ${name} is not valid.`, `Run "reindex index concurrently ${name}" in psql.`),
+    );
+  const keys = await database.all<{ name: string }>(
+    `select conname as name from pg_constraint
+      where connamespace = current_schema()::regnamespace and not convalidated order by 1`,
+  );
+  for (const { name } of keys)
+    findings.push(
+      ...bad(
+        `The constraint ${name} was not checked.`,
+        'Validate it in psql: alter table … validate constraint.',
+      ),
+    );
+  const failures = await database.one<{ count: number | null }>(
+    'select checksum_failures as count from pg_stat_database where datname = current_database()',
+  );
+  if ((failures?.count ?? 0) > 0)
+    findings.push(...bad(`PostgreSQL has read ${failures!.count} damaged pages.`, RESTORE));
+  if (full) findings.push(...(await checkIndexes(database)));
+  return findings.length > 0 ? findings : good('The database is not damaged, as far as PostgreSQL knows.');
+}
+
+/** Reads every index. Needs the extension amcheck and the right to use it. */
+async function checkIndexes(database: Database): Promise<Finding[]> {
+  const allowed = await database.one(
+    `select 1 where to_regproc('bt_index_check') is not null
+      and has_function_privilege('bt_index_check(regclass)', 'execute')`,
+  );
+  if (!allowed)
+    return hint(
+      'The indexes were not read: amcheck is not there.',
+      'Run "create extension amcheck" in psql as its superuser.',
+    );
+  const indexes = await database.all<{ name: string }>(
+    `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
+      where c.relnamespace = current_schema()::regnamespace and a.amname = 'btree' and i.indisvalid order by 1`,
+  );
+  const findings: Finding[] = [];
+  for (const { name } of indexes) {
+    // Without a time limit.
+    await database
+      .script(`select bt_index_check('"${name}"'::regclass);`)
+      .catch((error: { code?: string }) => {
+        findings.push(...bad(`The index ${name} is damaged (${error.code}).`, RESTORE));
+      });
+  }
+  return findings;
+}
+
+const hold: Check = withTables(async ({ config, database }) => {
+  const held = await findHold(database);
+  if (!held) return [];
+  const why =
+    held.reason === 'restored'
+      ? `a backup${held.backup_made_at ? ` of ${minute(held.backup_made_at)} UTC` : ''} was restored`
+      : 'an operator did it';
+  const findings = bad(
+    `Sending is held since ${minute(held.held_at)} UTC, because ${why}. Waiting: ${toSendText(await countToSend(database))}.`,
+    `Cancel what must not be sent again, then run "${PROGRAM} delivery release".`,
+  );
+  const key = await findKey(database, config);
+  if (!key.fits && held.key_fingerprint !== null) {
+    const own = key.fingerprint === undefined ? 'there is none' : `it has ${key.fingerprint}`;
+    findings.push(
+      ...bad(
+        `The restored backup needs the secret key with the fingerprint ${held.key_fingerprint}.`,
+        `Put it into ${key.place}: ${own}.`,
+      ),
+    );
+  }
+  return findings;
+});
+
+export const backupChecks = (full: boolean): readonly Check[] => [integrity(full), hold];

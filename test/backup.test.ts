@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, it } from 'node:test';
+import type { Engine } from '../src/database/database.ts';
+import { databaseFile } from '../src/database/sqliteFolder.ts';
+import { run, runAsProcess, settingsOf } from './command.ts';
+import { runAndKill, tablesOf } from './copying.ts';
+import { createTestDatabase, engines, type TestDatabase } from './databases.ts';
+import { type Deskbell, onEachEngine, QUESTION, raise, startDeskbell, useDeskbell } from './harness.ts';
+import { newFolder } from './process.ts';
+import { startReceiver } from './receiver.ts';
+
+const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+onEachEngine('a backup', (engine) => {
+  const deskbell = useDeskbell(engine, { WORKER: 'false' });
+  const targets: TestDatabase[] = [];
+  let folder = '';
+  let file = '';
+  let key = '';
+  before(async () => {
+    folder = newFolder();
+    file = join(folder, 'first.db');
+    key =
+      deskbell.config.secretKey ?? readFileSync(join(deskbell.config.dataDir, 'secret.key'), 'utf8').trim();
+  });
+  after(() => Promise.all(targets.map((target) => target.remove())));
+
+  const newTarget = async (of: Engine) => {
+    const target = await createTestDatabase(of);
+    target.env.SECRET_KEY = key;
+    targets.push(target);
+    return target;
+  };
+  const backUp = (to: string) => runAsProcess(['backup', to, '--json'], { env: settingsOf(deskbell) });
+  const restore = (from: string, { env }: TestDatabase) => run(['restore', from, '--json'], { env });
+  const idsIn = async ({ database }: Deskbell) =>
+    (await database.all<{ id: number }>('select id from notifications order by id')).map(({ id }) => id);
+
+  it('has every write that was acknowledged before it began, while writes go on, and restores into both engines', async () => {
+    const token = await deskbell.signIn();
+    for (let n = 0; n < 30; n += 1) await raise(deskbell, token);
+    const before = await idsIn(deskbell);
+    let writing = true;
+    const writer = (async () => {
+      while (writing) await raise(deskbell, token);
+    })();
+    const made = await backUp(file);
+    writing = false;
+    await writer;
+    assert.equal(made.code, 0, made.stderr);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.equal(existsSync(`${file}.partial`), false);
+    assert.match(made.json.key, /^[\w-]{12}$/);
+    for (const of of engines) {
+      const target = await newTarget(of);
+      const restored = await restore(file, target);
+      assert.equal(restored.code, 0, restored.stderr);
+      assert.deepEqual(restored.json.key.fits, true);
+      const copy = await startDeskbell(of, { WORKER: 'false' }, target);
+      try {
+        const ids = await idsIn(copy);
+        assert.deepEqual(ids.slice(0, before.length), before);
+        // All of a notification, or nothing: its inbox counts its bytes.
+        const tables = await tablesOf(target);
+        assert.equal(ids.length, made.json.tables.notifications.rows);
+        assert.deepEqual(tables.notifications, made.json.tables.notifications);
+        assert.deepEqual(tables.inboxes, made.json.tables.inboxes);
+        // Nobody may think that this is the one that was lost.
+        const fresh = await copy.signIn();
+        const address = await raise(copy, fresh);
+        assert.ok(Number(address.split('/').at(-1)) > ids.at(-1)! + 1000);
+        assert.equal((await copy.call('GET', '/api/v1/auth/me', { token })).status, 401);
+      } finally {
+        await copy.close();
+      }
+    }
+  });
+
+  it('does not overwrite a file, and leaves none behind when it is killed', async () => {
+    assert.match((await backUp(file)).stderr, /exists already/);
+    const other = join(folder, 'killed.db');
+    if (engine === 'postgres') {
+      for (const at of [1, 40, 120])
+        assert.equal(await runAndKill(['backup', other], settingsOf(deskbell), at), true);
+      assert.equal(existsSync(other), false);
+    }
+    const { code, stderr } = await backUp(other);
+    assert.equal(code, 0, stderr);
+    assert.equal(existsSync(`${other}.partial`), false);
+  });
+
+  it('is refused if it is damaged, cut off, no backup, or from a newer version', async () => {
+    const target = await newTarget(engine);
+    const spoil = (name: string, change: (path: string) => void) => {
+      const path = join(folder, name);
+      copyFileSync(file, path);
+      change(path);
+      return path;
+    };
+    const flipped = (path: string) => {
+      // In a text in the middle of the file: SQLite's own check does not see it.
+      const bytes = readFileSync(path);
+      const at = bytes.indexOf('decaf beans', Math.floor(bytes.length / 3));
+      const descriptor = openSync(path, 'r+');
+      writeSync(descriptor, 'X', at);
+      closeSync(descriptor);
+    };
+    const newer = (path: string) => {
+      const connection = new DatabaseSync(path);
+      connection.exec(
+        `insert into schema_migrations values (9999, 'later', 'x', '2026-01-15T09:30:00.000Z')`,
+      );
+      connection.close();
+    };
+    const cases: [string, RegExp][] = [
+      [spoil('flipped.db', flipped), /damaged or not a backup: .*differs from its source in notifications/],
+      [
+        spoil('short.db', (path) => truncateSync(path, statSync(path).size / 2)),
+        /damaged or not a backup: it has/,
+      ],
+      [spoil('empty.db', (path) => truncateSync(path, 0)), /not an SQLite file/],
+      [spoil('newer.db', newer), /newer than this Deskbell/],
+      [join(folder, 'none.db'), /There is no file/],
+    ];
+    for (const [path, problem] of cases) {
+      const { code, json } = await restore(path, target);
+      assert.equal(code, 1);
+      assert.match(json.error, problem);
+      assert.doesNotMatch(json.error, /\n/);
+    }
+    assert.equal((await restore(file, target)).code, 0, 'nothing was left behind');
+  });
+
+  it('is not restored into a database that is in use or not empty', async () => {
+    assert.match((await restore(file, { env: settingsOf(deskbell), async remove() {} })).stderr, /in use/);
+    const target = await newTarget(engine);
+    await run(['db', 'migrate'], { env: target.env });
+    await run(['merchant', 'add', 'A shop'], { env: target.env });
+    assert.match((await restore(file, target)).stderr, /is not empty/);
+  });
+
+  it('is restored again after the restore was killed, and nothing uses the half of it', async () => {
+    const target = await newTarget(engine);
+    for (const at of engine === 'sqlite' ? [1, 3] : [2, 60, 120]) {
+      assert.equal(await runAndKill(['restore', file], target.env, at), true);
+      const { stderr } = await run(['merchant', 'list'], { env: target.env });
+      assert.match(stderr, /interrupted/);
+    }
+    const { code, stderr } = await restore(file, target);
+    assert.equal(code, 0, stderr);
+    assert.match((await run(['merchant', 'list'], { env: target.env })).stdout, /Aurora/);
+  });
+
+  it('sends nothing after a restore until the release, and says so', async () => {
+    const receiver = await startReceiver();
+    const token = await deskbell.signIn();
+    const address = await raise(deskbell, token, {
+      ...QUESTION,
+      context: { ...QUESTION.context, lead_phone: '+34611550101' },
+    });
+    await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'Yes.', undo_seconds: 0 } });
+    const own = join(folder, 'waiting.db');
+    await backUp(own);
+    const target = await newTarget(engine);
+    const restored = await restore(own, target);
+    assert.equal(restored.json.waiting.messages, 1, restored.stderr);
+    const settings = { CHANNEL: 'webhook', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET };
+    const copy = await startDeskbell(engine, settings, target);
+    try {
+      await copy.allSent();
+      assert.equal(receiver.received.length, 0);
+      assert.ok(copy.logged.some((line) => /nothing is sent: sending is held/.test(line)));
+      assert.match((await copy.call('GET', '/metrics')).text, /^deskbell_sending_held 1$/m);
+      const doctor = await run(['doctor', '--json'], { env: target.env });
+      assert.ok(
+        doctor.json.findings.some(({ message }: { message: string }) =>
+          /Sending is held.* 1 message/.test(message),
+        ),
+      );
+      const released = await run(['delivery', 'release', '--json'], { env: target.env });
+      assert.equal(released.json.released, true);
+      await until(() => receiver.received.length === 1);
+      assert.match((await copy.call('GET', '/metrics')).text, /^deskbell_sending_held 0$/m);
+    } finally {
+      await copy.close();
+      await receiver.close();
+    }
+  });
+});
+
+onEachEngine('the secret key of a backup', (engine) => {
+  const deskbell = useDeskbell(engine);
+  it('is named by its fingerprint', async () => {
+    const file = join(newFolder(), 'key.db');
+    const made = await run(['backup', file], { env: settingsOf(deskbell) });
+    const [, fingerprint] = /needs the key with the fingerprint ([\w-]{12})\./.exec(made.stdout)!;
+    const target = await createTestDatabase(engine);
+    try {
+      const restored = await run(['restore', file], { env: target.env });
+      assert.match(restored.stdout, new RegExp(`needs the key with the fingerprint ${fingerprint}`));
+      const doctor = await run(['doctor'], { env: target.env });
+      assert.match(doctor.stdout, new RegExp(`the fingerprint ${fingerprint}`));
+    } finally {
+      await target.remove();
+    }
+  });
+});
+
+onEachEngine('a stale log beside the database', (engine) => {
+  if (engine !== 'sqlite') return;
+  it('is not replayed into a restored database', async () => {
+    const old = await startDeskbell('sqlite', { WORKER: 'false' });
+    const [folder, dataDir] = [newFolder(), newFolder()];
+    const file = join(folder, 'backup.db');
+    try {
+      const token = await old.signIn();
+      assert.equal((await run(['backup', file], { env: settingsOf(old) })).code, 0);
+      for (let n = 0; n < 20; n += 1) await raise(old, token);
+      // The machine died: the log is left over, the database is lost.
+      mkdirSync(dataDir, { recursive: true });
+      copyFileSync(`${databaseFile(old.config.dataDir)}-wal`, `${databaseFile(dataDir)}-wal`);
+      const restored = await run(['restore', file], { env: { DATA_DIR: dataDir } });
+      assert.equal(restored.code, 0, restored.stderr);
+      const connection = new DatabaseSync(databaseFile(dataDir));
+      const expected = new DatabaseSync(file, { readOnly: true });
+      const rows = (database: DatabaseSync) =>
+        database.prepare('select count(*) as count from notifications').get();
+      assert.deepEqual(rows(connection), rows(expected));
+      assert.deepEqual({ ...connection.prepare('pragma integrity_check').get() }, { integrity_check: 'ok' });
+      connection.close();
+      expected.close();
+    } finally {
+      await old.close();
+    }
+  });
+});
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (const giveUpAt = Date.now() + 30_000; !isSo(); await new Promise((resolve) => setTimeout(resolve, 20)))
+    assert.ok(Date.now() < giveUpAt, 'it takes too long');
+}
