@@ -8,7 +8,6 @@ import {
   chmodSync,
   cpSync,
   existsSync,
-  globSync,
   mkdirSync,
   readFileSync,
   rmSync,
@@ -67,7 +66,7 @@ for (const [path, from] of [
 write(SCRIPT_FILE, await makeScript());
 write('UPGRADING.md', upgradeNotes(read('CHANGELOG.md')));
 copy('scripts/build/main.js', 'lib/main.js');
-const packages = await bundle(root, join(dist, 'lib'), globSync('src/**/*Thread.ts'));
+const packages = await bundle(root, join(dist, 'lib'), { packaged: true });
 write('THIRD_PARTY_LICENCES.md', licenceTexts([...packages, 'node_modules/@scalar/fastify-api-reference']));
 const shipped = shippedPackages().filter(({ name }) => !name.startsWith('node-linux-'));
 write('sbom.json', json(billOfMaterials(shipped)));

@@ -17,6 +17,7 @@ import {
   readFileSync,
   rmSync,
   statfsSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -110,6 +111,7 @@ if (options.quick) {
 // Imported only now, because it reads the address of PostgreSQL when it is loaded.
 const { prepareDemoDatabases } = await import('../test/databases.ts');
 const demo = await prepareDemoDatabases();
+process.env.TEST_PROGRAM = await bundleProgram(join(scratch, 'program'));
 try {
   await runTests(requestedFiles.length > 0 ? requestedFiles : selectFiles());
   for (const line of await checks) console.log(line);
@@ -194,6 +196,15 @@ function findBrowser(): void {
 function buildDashboard(): void {
   const { status } = spawnSync(process.execPath, ['scripts/build-dashboard.mjs'], { stdio: 'inherit' });
   if (status !== 0) failed += 1;
+}
+
+/** What tests start as a process: bundled from the source, with everything else of the project. */
+async function bundleProgram(folder: string): Promise<string> {
+  const { bundle } = await import('./build/bundle.ts');
+  await bundle(root, join(folder, 'lib'), { packaged: false, alsoEntries: ['test/commandProcess.ts'] });
+  for (const name of ['package.json', 'node_modules', 'migrations', 'dashboard', 'docs', 'openapi.json'])
+    symlinkSync(join(root, name), join(folder, name));
+  return folder;
 }
 
 async function runTests(files: string[]): Promise<void> {

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DELIVERIES } from '../src/delivery/queue/enqueue.ts';
-import { type Run, root, run } from './command.ts';
+import { type Run, run } from './command.ts';
 import { onEachEngine } from './harness.ts';
 import { run as start } from './process.ts';
+import { MAIN } from './program.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
 import { FIRST, SECOND, type Sending, startSending } from './sending.ts';
 import { until } from './shops.ts';
@@ -297,7 +298,7 @@ onEachEngine('channels on the command line', (engine) => {
     receiver.answer = (response) => {
       held = () => response.writeHead(200).end();
     };
-    const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
+    const worker = start(sending.env, [process.execPath, MAIN, 'work']);
     await worker.waitForOutput(/sending messages/);
     await until('the worker sends it', () => receiver.received.length === 1);
     const ended = worker.stop();
@@ -315,7 +316,7 @@ onEachEngine('channels on the command line', (engine) => {
     const tookMs: number[] = [];
     // A worker that only polls, every two seconds, is late each time. A busy machine is only late sometimes.
     while (tookMs.length < 5 && !tookMs.some((ms) => ms < 1500)) {
-      const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
+      const worker = start(sending.env, [process.execPath, MAIN, 'work']);
       await worker.waitForOutput(/sending messages/);
       await sleep(300);
       const from = Date.now();

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { CommandCall, CommandResult } from './commandProcess.ts';
 import type { Deskbell } from './harness.ts';
+import { COMMAND_PROCESS, MAIN, QUICK_START } from './program.ts';
 
 export interface Run extends CommandResult {
   /** Standard output, or standard error if that is empty. */
@@ -12,8 +13,6 @@ export interface Run extends CommandResult {
 }
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
-const MAIN = `${root}src/cli/main.ts`;
-const COMMAND_PROCESS = `${root}test/commandProcess.ts`;
 const COMMAND_MAX_MS = 120_000;
 
 interface RunOptions {
@@ -25,7 +24,7 @@ interface RunOptions {
 const cwd = tmpdir();
 const environment = (env: Record<string, string>): Record<string, string> => ({
   PATH: process.env.PATH!,
-  NODE_COMPILE_CACHE: `${root}node_modules/.cache/node`,
+  ...QUICK_START,
   ...env,
 });
 

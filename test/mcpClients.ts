@@ -3,7 +3,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldHttpTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Deskbell, Reply } from './harness.ts';
-import { root } from './process.ts';
+import { MAIN, QUICK_START } from './program.ts';
 
 /** The official MCP clients of both generations. */
 
@@ -43,10 +43,10 @@ export async function connectNew(deskbell: Deskbell, key: string): Promise<Assis
 
 export const stdioOf = ({ url }: Deskbell, key: string) => ({
   command: process.execPath,
-  args: [`${root}/src/cli/main.ts`, 'mcp'],
+  args: [MAIN, 'mcp'],
   env: {
     PATH: process.env.PATH!,
-    NODE_COMPILE_CACHE: `${root}/node_modules/.cache/node`,
+    ...QUICK_START,
     DESKBELL_URL: url,
     DESKBELL_KEY: key,
   },

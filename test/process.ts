@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { MAIN, QUICK_START } from './program.ts';
 
 /** The program in its own process, as users start it. */
 export interface Program {
@@ -34,8 +35,7 @@ export type Settings = Record<string, string>;
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 /** What `npm start` runs. */
-export const SERVE = [process.execPath, join(root, 'src', 'cli', 'main.ts'), 'serve'];
-const COMPILED = join(root, 'node_modules', '.cache', 'node');
+export const SERVE = [process.execPath, MAIN, 'serve'];
 const OUTPUT_MAX_MS = 90_000;
 
 const scratch = mkdtempSync(join(tmpdir(), 'deskbell-run-'));
@@ -65,8 +65,7 @@ function kill(child: ChildProcess): void {
 /** Runs the program with only these settings, in a folder without an `.env` file. */
 export function run(settings: Settings, command = SERVE, cwd = scratch): Program {
   const [file, ...args] = command;
-  // The cache halves the start time, and a test file starts dozens of programs.
-  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...settings };
+  const env = { PATH: process.env.PATH, ...QUICK_START, ...settings };
   const child = spawn(file!, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   let stdout = '';

@@ -14,7 +14,8 @@ import {
 import { insertMerchant } from '../src/merchants/store.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
 import { onEachEngine } from './harness.ts';
-import { root, run } from './process.ts';
+import { run } from './process.ts';
+import { MAIN } from './program.ts';
 import { enqueue, FIRST } from './sending.ts';
 import { META, type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
@@ -186,6 +187,6 @@ async function fillQueue({ env }: TestDatabase, recipients: readonly string[]): 
 }
 
 function startSenders(engine: Engine, settings: Record<string, string>) {
-  const work = [process.execPath, `${root}src/cli/main.ts`, 'work'];
+  const work = [process.execPath, MAIN, 'work'];
   return engine === 'postgres' ? [run(settings, work), run(settings, work)] : [run(settings)];
 }

@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs';
 import { basename, relative } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 
@@ -7,6 +8,7 @@ export const EXTERNAL: readonly string[] = ['@node-rs/argon2'];
 const NOT_SHIPPED = /^@scalar\//;
 
 const THREAD = /new URL\('\.\/(\w+)\.ts', import\.meta\.url\)/g;
+const PACKAGED = `import.meta.url.endsWith('.js')`;
 const REQUIRE = /^const require = createRequire\(import\.meta\.url\);$/m;
 
 /**
@@ -14,14 +16,19 @@ const REQUIRE = /^const require = createRequire\(import\.meta\.url\);$/m;
  * server starts with 0.9 instead of 1.3 seconds of CPU (from the source: 1.5, without a cache 2.3). Returns the folders of
  * the packages that are in it.
  */
-export async function bundle(root: string, to: string, threads: readonly string[]): Promise<string[]> {
-  const inputs = ['src/cli/main.ts', ...threads];
+export async function bundle(
+  root: string,
+  to: string,
+  { packaged, alsoEntries = [] }: { packaged: boolean; alsoEntries?: readonly string[] },
+): Promise<string[]> {
+  const threads = globSync('src/**/*Thread.ts', { cwd: root });
+  const inputs = ['src/cli/main.ts', ...threads, ...alsoEntries];
   const build = await rolldown({
     cwd: root,
     input: Object.fromEntries(inputs.map((file) => [nameOf(file), file])),
     platform: 'node',
     external: [/^node:/, NOT_SHIPPED, ...EXTERNAL],
-    plugins: [adaptSource(root, threads)],
+    plugins: [adaptSource(root, threads, packaged)],
     onLog(_level, { code, message }) {
       // Such as a module that cannot be found: the package would not be complete.
       if (code !== 'EVAL') throw new Error(message);
@@ -40,7 +47,7 @@ export async function bundle(root: string, to: string, threads: readonly string[
 const nameOf = (file: string): string => (file === 'src/cli/main.ts' ? 'cli' : basename(file, '.ts'));
 
 /** The source finds its threads as files next to it, and loads a library only when it needs it. */
-function adaptSource(root: string, threads: readonly string[]): Plugin {
+function adaptSource(root: string, threads: readonly string[], packaged: boolean): Plugin {
   const names = new Set(threads.map(nameOf));
   return {
     name: 'adapt-source',
@@ -55,7 +62,8 @@ function adaptSource(root: string, threads: readonly string[]): Plugin {
             return `new URL('./${name}.js', import.meta.url)`;
           })
           // Then the bundler sees what is required, and still evaluates it only when it is.
-          .replace(REQUIRE, '');
+          .replace(REQUIRE, '')
+          .replace(PACKAGED, String(packaged));
         const paths = adapted.replaceAll(/new URL\('\.\/\w+\.js', import\.meta\.url\)/g, '');
         if (file !== 'src/installation.ts' && paths.includes('import.meta.')) {
           throw new Error(`${file} uses its own path. Use shippedFile of src/installation.ts.`);

@@ -1,12 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { freePort } from '../../scripts/services.ts';
+import { MAIN, QUICK_START } from '../program.ts';
 
-const COMMAND_LINE = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-/** Halves the start time, as with `npm start`. */
-const COMPILED = fileURLToPath(new URL('../../node_modules/.cache/node', import.meta.url));
 const READY_MAX_MS = 60_000;
 
 /** Only the end of the output is kept, because a run is long. */
@@ -32,7 +29,7 @@ export interface KillableServer extends KillableProcess {
 export async function startKillableServer(env: Env): Promise<KillableServer> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const server = await start([COMMAND_LINE, 'serve'], { ...env, PORT: String(port) }, () =>
+  const server = await start([MAIN, 'serve'], { ...env, PORT: String(port) }, () =>
     isHealthy(`${url}/healthz`),
   );
   return { ...server, url, port };
@@ -40,9 +37,7 @@ export async function startKillableServer(env: Env): Promise<KillableServer> {
 
 /** Only a worker, as `npm run deskbell -- work` starts it. */
 export const startKillableWorker = (env: Env): Promise<KillableProcess> =>
-  start([COMMAND_LINE, 'work'], { ...env, LOG_LEVEL: 'info' }, async (output) =>
-    output.includes('sending messages'),
-  );
+  start([MAIN, 'work'], { ...env, LOG_LEVEL: 'info' }, async (output) => output.includes('sending messages'));
 
 const isHealthy = (url: string) =>
   fetch(url, { signal: AbortSignal.timeout(2000) })
@@ -63,7 +58,7 @@ async function start(
   async function launch(): Promise<void> {
     child = spawn(process.execPath, args, {
       // The clients sign in far more often than a person.
-      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, SESSIONS_PER_USER: '10000', ...env },
+      env: { PATH: process.env.PATH, ...QUICK_START, SESSIONS_PER_USER: '10000', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     output = '';
