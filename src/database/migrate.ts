@@ -16,7 +16,7 @@ type Reads = Pick<Database, 'engine' | 'all' | 'one'>;
 type AppliedMigration = MigrationStatus & { checksum: string; applied_at: string };
 
 /** The migration that adds `schema_migrations.supports` and `background_changes`. */
-export const FIRST_WITH_SUPPORT = 28;
+const FIRST_WITH_SUPPORT = 28;
 
 /**
  * Forward only. If several processes start at the same time, one migrates while the others wait. A process that has
