@@ -22,6 +22,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const NOT_COPIED = new Set([
   'node_modules',
   'test/openapi-tools/node_modules',
+  'test/deploy/tools/node_modules',
   '.git',
   'data',
   'clients/typescript/examples/node_modules',

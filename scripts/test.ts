@@ -42,12 +42,14 @@ const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
   'cause faults': ['test/faults/*.test.ts'],
   'start, stop and kill whole servers': [
     'test/delivery-kills*.test.ts',
+    'test/drain.test.ts',
     'test/start*.test.ts',
     'test/stop.test.ts',
     'test/surroundings.test.ts',
   ],
   'start the command line or other programs many times': [
     'test/cli*.test.ts',
+    'test/deploy-*.test.ts',
     'test/docs.test.ts',
     'test/openapi-tools.test.ts',
     'test/new-channel.test.ts',

@@ -9,6 +9,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { runAsProcess } from './command.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { commandOf, installFilter } from './deploy/systemd.ts';
 import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from './harness.ts';
 import { type InstalledPackage, installPackage, isRoot, NOBODY } from './installedPackage.ts';
 import { ABOUT } from './mcpClients.ts';
@@ -237,5 +238,20 @@ describe('the settings of the installed package', { skip: mayMount ? false : 'on
       stderr,
       'The file /etc/deskbell/deskbell.env cannot be read. Run this as the user deskbell: sudo -u deskbell deskbell …\n',
     );
+  });
+});
+
+const mayFilter = mayMount && installFilter();
+describe('the command of the systemd unit', { skip: mayFilter ? false : 'only root may mount' }, () => {
+  it('runs as an unprivileged user with the hardening of the unit, and stops on SIGTERM', async () => {
+    const state = newFolder('state');
+    const command = commandOf('deskbell.service', { ...installed, state, user: NOBODY });
+    const server = await serve(ownEnv, command, '/');
+    const ready = await call(server.url, 'GET', '/readyz');
+    const page = await fetch(server.url);
+    assert.deepEqual([ready.status, page.status], [200, 200], await page.text());
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    assert.deepEqual(globSync('deskbell.db', { cwd: state }), ['deskbell.db']);
+    assert.match(server.stdout(), /"msg":"stopped"/);
   });
 });

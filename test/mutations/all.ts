@@ -6,6 +6,7 @@ import { CONVERSATION_MUTATIONS } from './conversations.ts';
 import { DASHBOARD_MUTATIONS } from './dashboard.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
+import { DEPLOY_MUTATIONS } from './deploy.ts';
 import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
 import { ERASURE_MUTATIONS } from './erasure.ts';
 import { GROUP_MUTATIONS } from './groups.ts';
@@ -31,6 +32,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...TEAM_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...ERASURE_MUTATIONS,
+  ...DEPLOY_MUTATIONS,
   ...GROUP_MUTATIONS,
   ...INBOX_MUTATIONS,
   ...PEOPLE_MUTATIONS,
