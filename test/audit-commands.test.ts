@@ -23,6 +23,7 @@ const READING = [
   'audit list',
   'key list',
   'keys list',
+  'keys status',
   'db status',
   'serve',
   'work',

@@ -48,6 +48,8 @@ function assertLine(text: string, line: RegExp): void {
   assert.doesNotMatch(text, /hunter2|^\s+at /m);
 }
 
+const SAME_KEY = newSecretKey();
+
 const BAD_SETTINGS: Settings = {
   PORT: '70000',
   DATABASE_URL: 'mysql://root:hunter2@127.0.0.1/deskbell',
@@ -112,6 +114,21 @@ describe('a bad setting', () => {
       'a SECRET_KEY that looks like an example',
       { SECRET_KEY: 'change-me-change-me-change-me-change-me-change-me' },
       /^SECRET_KEY looks like an example/,
+    ],
+    [
+      'a SECRET_KEY_PREVIOUS that is the same key',
+      { SECRET_KEY: SAME_KEY, SECRET_KEY_PREVIOUS: SAME_KEY },
+      /^SECRET_KEY_PREVIOUS must be the key before SECRET_KEY/,
+    ],
+    [
+      'a DATABASE_DIRECT_URL without a DATABASE_URL',
+      { DATABASE_DIRECT_URL: 'postgres://deskbell:hunter2@one/deskbell' },
+      /^DATABASE_URL must be set with DATABASE_DIRECT_URL\.$/,
+    ],
+    [
+      'a DATABASE_URL with a mode that may not encrypt',
+      { DATABASE_URL: 'postgres://deskbell:hunter2@one/deskbell?sslmode=prefer', SECRET_KEY: SAME_KEY },
+      /^DATABASE_URL must have disable, require, verify-ca or verify-full as its sslmode\.$/,
     ],
     ['a SECRET_KEY of two letters', { SECRET_KEY: 'aA'.repeat(40) }, /^SECRET_KEY is not random/],
     ...['one,,two', 'one:0,two', 'one:65536,two', '[::1:5432,two', 'one two,three'].map(

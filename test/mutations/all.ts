@@ -15,6 +15,7 @@ import { INBOX_MUTATIONS } from './inbox.ts';
 import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
 import { PEOPLE_MUTATIONS } from './people.ts';
+import { SECRET_MUTATIONS } from './secrets.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
 import { TEAM_MUTATIONS } from './team.ts';
@@ -42,4 +43,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CLIENT_MUTATIONS,
   ...BROWSER_MUTATIONS,
   ...DASHBOARD_MUTATIONS,
+  ...SECRET_MUTATIONS,
 ];

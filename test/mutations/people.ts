@@ -70,8 +70,8 @@ export const PEOPLE_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a mail that the server refused for now looks as if it were on its way',
       file: 'src/mail/queue.ts',
-      find: `return row?.state === 'queued' && row.code !== null ? 'retrying' : row?.state;`,
-      replace: 'return row?.state;',
+      find: `return row.state === 'queued' && row.code !== null ? 'retrying' : row.state;`,
+      replace: 'return row.state;',
       test: 'an owner sees what became of the mail of an invitation',
     },
   ]),
