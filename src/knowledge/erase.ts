@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
-import { ownIdIn } from '../database/ids.ts';
+import { idIn, ownIdIn } from '../database/ids.ts';
 import { lockDocument } from './documents/lock.ts';
 import { bytesOf, type Content, titleFrom } from './documents/texts.ts';
 import { wordingKey } from './documents/wordingRows.ts';
@@ -33,8 +33,8 @@ export async function learnedFrom(
   notificationIds: readonly number[],
 ): Promise<number[]> {
   const documentsIn = (table: string) =>
-    `select document_id from ${table} where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}
-      and notification_id is not null`;
+    `select document_id from ${table} where merchant_id = $1 and notification_id is not null
+      and ${idIn(queries.engine, 'notification_id', '$2')}`;
   const rows = await queries.all<{ document_id: number }>(
     `${documentsIn('document_versions')} union ${documentsIn('document_wordings')} order by document_id`,
     [merchantId, notificationIds],

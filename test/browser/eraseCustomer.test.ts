@@ -8,10 +8,21 @@ import { animationsFinished } from './pages.ts';
 inBrowser('erasing a customer', (dashboard) => {
   const { api, createNotification } = apiOf(dashboard);
 
+  /** Different ones: the same question of two customers is shown as one. */
+  const QUESTIONS: Record<string, string> = {
+    'Marta Gil': 'Do you repair old clocks?',
+    'Iris Sol': 'Is parking possible nearby?',
+  };
+  let customers = 0;
   async function newCustomer(name: string) {
-    const body = { reference: name, customer_name: name, customer_phone: '+34611223344' };
+    customers += 1;
+    const body = { reference: name, customer_name: name, customer_phone: `+3461122334${customers}` };
     const conversation_id = (await api('POST', '/api/v1/conversation/', body)).json.id as number;
-    const id = await createNotification({ ...QUESTION, conversation_id });
+    const id = await createNotification({
+      ...QUESTION,
+      conversation_id,
+      context: { question: QUESTIONS[name]! },
+    });
     return { conversation_id, id };
   }
 
