@@ -21,7 +21,7 @@ export interface Theirs {
   redact: (text: string) => string;
 }
 
-export const ERASED = '…';
+const ERASED = '…';
 
 /** Two texts with the same key are the same question. */
 export const questionKey = (question: string): string => wordingKey(titleFrom(question));
@@ -160,10 +160,6 @@ export async function redactRemovals(
       ...[merchantId, id, ERASED],
     ]);
 }
-
-export const hasRemovals = async (queries: Queries, merchantId: MerchantId): Promise<boolean> =>
-  (await queries.one('select id from knowledge_removals where merchant_id = $1 limit 1', [merchantId])) !==
-  undefined;
 
 /** What the assistant answered by itself: that it did, and whether it was right, still counts. */
 export async function redactRecognitions(
