@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
-import { addUser, QUESTION } from '../harness.ts';
+import { addColleague } from '../colleagues.ts';
+import { QUESTION } from '../harness.ts';
 import { apiOf, inBrowser } from './browser.ts';
 import { animationsFinished } from './pages.ts';
 
@@ -51,7 +52,7 @@ inBrowser('erasing a customer', (dashboard) => {
 
   it('is not offered to colleagues who are not owners', async () => {
     const { id } = await newCustomer('Iris Sol');
-    const user = await addUser(dashboard.deskbell);
+    const user = await addColleague(dashboard.deskbell, 'Nora Paz');
     const window = await dashboard.open({ path: `/inbox/${id}`, user });
     const { page } = window;
     await page.getByRole('heading', { name: 'Iris Sol' }).waitFor();
