@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
-import { idIn, ownIdIn } from '../database/ids.ts';
+import { ownIdIn } from '../database/ids.ts';
 import { lockDocument } from './documents/lock.ts';
 import { bytesOf, type Content, titleFrom } from './documents/texts.ts';
 import { wordingKey } from './documents/wordingRows.ts';
@@ -32,14 +32,19 @@ export async function learnedFrom(
   merchantId: MerchantId,
   notificationIds: readonly number[],
 ): Promise<number[]> {
+  const wanted =
+    queries.engine === 'sqlite' ? 'json_each($2)' : 'unnest(cast($2 as bigint[])) as wanted_ids (value)';
+  // Not a join, for which both engines may read all of the merchant's rows.
   const documentsIn = (table: string) =>
-    `select document_id from ${table} where merchant_id = $1 and notification_id is not null
-      and ${idIn(queries.engine, 'notification_id', '$2')}`;
-  const rows = await queries.all<{ document_id: number }>(
-    `${documentsIn('document_versions')} union ${documentsIn('document_wordings')} order by document_id`,
+    `(select string_agg(cast(t.document_id as text), ',') from ${table} t
+      where t.merchant_id = $1 and t.notification_id = wanted.id)`;
+  const rows = await queries.all<{ ids: string }>(
+    `select concat(${documentsIn('document_versions')}, ',', ${documentsIn('document_wordings')}) as ids
+      from (select value as id from ${wanted}) wanted`,
     [merchantId, notificationIds],
   );
-  return rows.map(({ document_id }) => document_id);
+  const ids = rows.flatMap((row) => row.ids.split(',')).map(Number);
+  return [...new Set(ids)].filter((id) => id > 0).sort((x, y) => x - y);
 }
 
 /** Rewrites one document and all its versions, if they have something of the person. */
