@@ -209,7 +209,7 @@ onEachEngine('an erasure', (engine) => {
     assertError(
       await deskbell.call('DELETE', path, { token: await createKey(deskbell) }),
       403,
-      'NOT_FOR_KEYS',
+      'INSUFFICIENT_SCOPE',
     );
     const stranger = callsOf(deskbell, BOREALIS);
     const foreign = await stranger.call('DELETE', `/conversation/${id}`);

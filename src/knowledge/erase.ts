@@ -21,7 +21,7 @@ export interface Theirs {
   redact: (text: string) => string;
 }
 
-export const ERASED = '…';
+const ERASED = '…';
 
 /** Two texts with the same key are the same question. */
 export const questionKey = (question: string): string => wordingKey(titleFrom(question));
@@ -32,14 +32,19 @@ export async function learnedFrom(
   merchantId: MerchantId,
   notificationIds: readonly number[],
 ): Promise<number[]> {
+  const wanted =
+    queries.engine === 'sqlite' ? 'json_each($2)' : 'unnest(cast($2 as bigint[])) as wanted_ids (value)';
+  // Not a join, for which both engines may read all of the merchant's rows.
   const documentsIn = (table: string) =>
-    `select document_id from ${table} where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}
-      and notification_id is not null`;
-  const rows = await queries.all<{ document_id: number }>(
-    `${documentsIn('document_versions')} union ${documentsIn('document_wordings')} order by document_id`,
+    `(select string_agg(cast(t.document_id as text), ',') from ${table} t
+      where t.merchant_id = $1 and t.notification_id = wanted.id)`;
+  const rows = await queries.all<{ ids: string }>(
+    `select concat(${documentsIn('document_versions')}, ',', ${documentsIn('document_wordings')}) as ids
+      from (select value as id from ${wanted}) wanted`,
     [merchantId, notificationIds],
   );
-  return rows.map(({ document_id }) => document_id);
+  const ids = rows.flatMap((row) => row.ids.split(',')).map(Number);
+  return [...new Set(ids)].filter((id) => id > 0).sort((x, y) => x - y);
 }
 
 /** Rewrites one document and all its versions, if they have something of the person. */
@@ -160,10 +165,6 @@ export async function redactRemovals(
       ...[merchantId, id, ERASED],
     ]);
 }
-
-export const hasRemovals = async (queries: Queries, merchantId: MerchantId): Promise<boolean> =>
-  (await queries.one('select id from knowledge_removals where merchant_id = $1 limit 1', [merchantId])) !==
-  undefined;
 
 /** What the assistant answered by itself: that it did, and whether it was right, still counts. */
 export async function redactRecognitions(

@@ -1,17 +1,29 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
-import { addUser, QUESTION } from '../harness.ts';
+import { addColleague } from '../colleagues.ts';
+import { QUESTION } from '../harness.ts';
 import { apiOf, inBrowser } from './browser.ts';
 import { animationsFinished } from './pages.ts';
 
 inBrowser('erasing a customer', (dashboard) => {
   const { api, createNotification } = apiOf(dashboard);
 
+  /** Different ones: the same question of two customers is shown as one. */
+  const QUESTIONS: Record<string, string> = {
+    'Marta Gil': 'Do you repair old clocks?',
+    'Iris Sol': 'Is parking possible nearby?',
+  };
+  let customers = 0;
   async function newCustomer(name: string) {
-    const body = { reference: name, customer_name: name, customer_phone: '+34611223344' };
+    customers += 1;
+    const body = { reference: name, customer_name: name, customer_phone: `+3461122334${customers}` };
     const conversation_id = (await api('POST', '/api/v1/conversation/', body)).json.id as number;
-    const id = await createNotification({ ...QUESTION, conversation_id });
+    const id = await createNotification({
+      ...QUESTION,
+      conversation_id,
+      context: { question: QUESTIONS[name]! },
+    });
     return { conversation_id, id };
   }
 
@@ -40,7 +52,7 @@ inBrowser('erasing a customer', (dashboard) => {
 
   it('is not offered to colleagues who are not owners', async () => {
     const { id } = await newCustomer('Iris Sol');
-    const user = await addUser(dashboard.deskbell);
+    const user = await addColleague(dashboard.deskbell, 'Nora Paz');
     const window = await dashboard.open({ path: `/inbox/${id}`, user });
     const { page } = window;
     await page.getByRole('heading', { name: 'Iris Sol' }).waitFor();

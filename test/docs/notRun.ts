@@ -32,6 +32,16 @@ export const NOT_RUN: readonly NotRun[] = [
     because: 'nginx and its certificates are not installed here',
   },
   {
+    page: 'docs/data.md',
+    first: 'npm run deskbell -- conversation export 3 customer.jsonl --merchant 1',
+    because: 'test/deletion.test.ts runs these commands',
+  },
+  {
+    page: 'docs/data.md',
+    first: 'npm run deskbell -- user export bob@shop.example bob.jsonl',
+    because: 'test/deletion.test.ts runs these commands',
+  },
+  {
     page: 'docs/mcp.md',
     first: '{ "mcpServers": { "deskbell": {',
     because: 'test/mcp.test.ts connects a client with it',

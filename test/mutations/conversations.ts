@@ -92,8 +92,8 @@ export const CONVERSATION_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a second person takes the conversation from the first',
       file: 'src/conversations/takeover.ts',
-      find: 'where merchant_id = $1 and id = $2 and taken_over_at is null returning reference',
-      replace: 'where merchant_id = $1 and id = $2 returning reference',
+      find: 'and taken_over_at is null and erased_at is null returning reference',
+      replace: 'and erased_at is null returning reference',
       test: 'says since when and by whom, wherever it is shown, until it is handed back',
     },
   ]),

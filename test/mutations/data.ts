@@ -65,8 +65,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a conversation read has no tenant filter',
       file: 'src/conversations/store.ts',
-      find: 'conversations where merchant_id = $1 and id = $2`, [',
-      replace: 'conversations where $1 > 0 and id = $2`, [',
+      find: '${COLUMNS} from conversations where merchant_id = $1 and id = $2 and erased_at is null`,',
+      replace: '${COLUMNS} from conversations where $1 > 0 and id = $2 and erased_at is null`,',
       test: 'get the same 404 for another merchant’s conversation, its messages and an invalid id',
     },
     {
@@ -291,8 +291,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a batch of notifications may use another merchant’s conversation',
       file: 'src/conversations/columns.ts',
-      find: 'where c.merchant_id = ${merchantId} and c.id = ${id})',
-      replace: 'where c.merchant_id + ${merchantId} > 0 and c.id = ${id})',
+      find: 'where c.merchant_id = ${merchantId} and c.id = ${id}\n',
+      replace: 'where c.merchant_id + ${merchantId} > 0 and c.id = ${id}\n',
       test: 'are checked independently, even from different merchants',
     },
     {
