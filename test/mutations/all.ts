@@ -18,6 +18,7 @@ import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
 import { TEAM_MUTATIONS } from './team.ts';
 import { UPGRADE_MUTATIONS } from './upgrades.ts';
+import { WATCH_MUTATIONS } from './watch.ts';
 
 /** Everything that `npm run test:mutations` plants, one after another. */
 export const MUTATIONS: readonly Mutation[] = [
@@ -40,4 +41,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CLIENT_MUTATIONS,
   ...BROWSER_MUTATIONS,
   ...DASHBOARD_MUTATIONS,
+  ...WATCH_MUTATIONS,
 ];
