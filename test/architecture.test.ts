@@ -287,16 +287,16 @@ describe('the source', () => {
     });
   }
 
-  it('loads the library of MCP only when an assistant uses it', () => {
+  it('loads the library of MCP only when an assistant uses it, and OpenTelemetry only if it is set up', () => {
     const loaded = new Set(['serve.ts']);
     for (const file of loaded) {
       const imports = read('src', file).matchAll(/^(?:import|export) (?!type )(?:[^;]*? from )?'([^']+)';/gm);
       for (const [, path] of imports) {
-        assert.doesNotMatch(path!, /modelcontextprotocol/, file);
+        assert.doesNotMatch(path!, /modelcontextprotocol|^\.\.?\/telemetry\//, file);
         if (path!.startsWith('.')) loaded.add(normalize(join(dirname(file), path!)));
       }
     }
-    assert.ok(loaded.has('mcp/routes.ts'));
+    assert.ok(loaded.has('mcp/routes.ts') && loaded.has('observe.ts'));
   });
 
   it('has no cycles between its parts', () => {

@@ -20,6 +20,7 @@ import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
 import { TEAM_MUTATIONS } from './team.ts';
 import { UPGRADE_MUTATIONS } from './upgrades.ts';
+import { WATCH_MUTATIONS } from './watch.ts';
 
 /** Everything that `npm run test:mutations` plants, one after another. */
 export const MUTATIONS: readonly Mutation[] = [
@@ -44,4 +45,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...BROWSER_MUTATIONS,
   ...DASHBOARD_MUTATIONS,
   ...SECRET_MUTATIONS,
+  ...WATCH_MUTATIONS,
 ];
