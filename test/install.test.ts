@@ -104,7 +104,10 @@ describe('npm start, before the server', () => {
     await once(holder.stdout, 'data');
     const both = [prepare(), prepare()];
     const waiting = /^Another process installs the dependencies\. Waiting for it …$/m;
-    while (!both.every((program) => waiting.test(program.stderr()))) await sleep(10);
+    let ended = false;
+    for (const program of both) program.ended.then(() => (ended = true));
+    while (!ended && !both.every((program) => waiting.test(program.stderr()))) await sleep(10);
+    assert.equal(ended, false, 'they wait');
     assert.deepEqual(events(), []);
     holder.stdin.end();
     assert.deepEqual(await Promise.all(both.map(async ({ ended }) => (await ended).code)), [0, 0]);

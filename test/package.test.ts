@@ -193,15 +193,14 @@ onEachEngine('the installed server, run by a user who may not write to its files
 const SYSTEM_SETTINGS = 'NODE_ENV=production\\n';
 const mayMount = isRoot && spawnSync('unshare', ['--mount', 'true']).status === 0;
 describe('the settings of the installed package', { skip: mayMount ? false : 'only root may mount' }, () => {
-  /** Runs it with its own /etc, and with its files on a read-only disk. */
-
+  /** Runs it with its own /etc, in which Deskbell's folder is prepared by `then`, and with its files on a read-only disk. */
   const withEtc = async (
     args: string[],
-    mode: string,
+    then: string,
     { cwd = '/', env = {} as Record<string, string> } = {},
   ) => {
     const script = `mount -t tmpfs tmpfs /etc && mkdir /etc/deskbell && cd /etc/deskbell && printf '${SYSTEM_SETTINGS}' > deskbell.env &&
-      chmod ${mode} deskbell.env && mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && cd "$2" && shift 2 && exec "$@"`;
+      ${then} && mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && cd "$2" && shift 2 && exec "$@"`;
     const command = ['unshare', '--mount', 'sh', '-c', script, 'sh', installed.prefix, cwd];
     const program = run({ ...ownEnv, ...env }, [...command, ...installed.program, ...args], '/');
     const { code } = await program.ended;
@@ -211,15 +210,15 @@ describe('the settings of the installed package', { skip: mayMount ? false : 'on
 
   it('come from /etc/deskbell/deskbell.env, unless .env in the folder or the environment has others', async () => {
     // A mistake in a setting shows which ones it has read.
-    const system = await withEtc(['serve'], '0644', { env: { DEMO: 'true', ...PROBE } });
+    const system = await withEtc(['serve'], 'true', { env: { DEMO: 'true', ...PROBE } });
     assert.match(system.stderr, /DEMO must not be true with NODE_ENV=production/);
-    const environment = await withEtc(['serve'], '0644', {
+    const environment = await withEtc(['serve'], 'true', {
       env: { DEMO: 'true', NODE_ENV: 'development', ...PROBE },
     });
     assert.doesNotMatch(environment.stderr, /DEMO/);
     const folder = newFolder('own-settings');
     writeFileSync(join(folder, '.env'), 'DEMO=true\nMETRICS_PORT=9\n');
-    const own = await withEtc(['serve'], '0644', { cwd: folder, env: PROBE });
+    const own = await withEtc(['serve'], 'true', { cwd: folder, env: PROBE });
     assert.doesNotMatch(own.stderr, /DEMO|METRICS_PORT/);
     for (const { code, stderr } of [system, environment, own]) {
       assert.equal(code, 1);
@@ -232,12 +231,14 @@ describe('the settings of the installed package', { skip: mayMount ? false : 'on
     const closed = join(installed.folder, 'closed');
     mkdirSync(closed, { mode: 0o700 });
     writeFileSync(join(closed, '.env'), 'PORT=nothing\n');
-    const { code, stderr } = await withEtc(['doctor'], '0600', { cwd: closed });
-    assert.equal(code, 1);
-    assert.equal(
-      stderr,
-      'The file /etc/deskbell/deskbell.env cannot be read. Run this as the user deskbell: sudo -u deskbell deskbell …\n',
-    );
+    for (const then of ['chmod 0600 deskbell.env', 'chmod 0700 .']) {
+      const { code, stderr } = await withEtc(['doctor'], then, { cwd: closed });
+      assert.equal(code, 1, then);
+      assert.equal(
+        stderr,
+        'The file /etc/deskbell/deskbell.env cannot be read. Run this as the user deskbell: sudo -u deskbell deskbell …\n',
+      );
+    }
   });
 });
 

@@ -14,6 +14,7 @@ import { HELD_MUTATIONS } from './held.ts';
 import { INBOX_MUTATIONS } from './inbox.ts';
 import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
+import { PACKAGE_MUTATIONS } from './package.ts';
 import { PEOPLE_MUTATIONS } from './people.ts';
 import { SECRET_MUTATIONS } from './secrets.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
@@ -42,6 +43,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ASSISTANT_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,
+  ...PACKAGE_MUTATIONS,
   ...BROWSER_MUTATIONS,
   ...DASHBOARD_MUTATIONS,
   ...SECRET_MUTATIONS,
