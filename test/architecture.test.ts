@@ -173,6 +173,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/channels/fields.ts',
     'delivery/phone.ts',
     'http/address.ts',
+    'installation.ts',
   ],
   'log.ts': ['config.ts', 'tracing.ts'],
   'tracing.ts': [],
