@@ -209,17 +209,17 @@ async function tryAll(postgres: Service, started: { stop(): unknown }[]): Promis
   const other = new pg.Client(postgres.url);
   await other.connect();
   await other.query('begin');
-  await other.query('lock table documents in access exclusive mode');
-  const lists = new Set<Promise<unknown>>();
+  await other.query('lock table conversations in access exclusive mode');
+  const requests = new Set<Promise<unknown>>();
   await fires('DeskbellPoolExhausted', async () => {
-    if (lists.size > 8) return;
-    const list: Promise<unknown> = call(url, 'GET', '/api/v1/knowledge/', { token })
+    if (requests.size > 8) return;
+    const request: Promise<unknown> = post(`${NOTIFICATIONS}/request`, QUESTION)
       .catch(() => {})
-      .finally(() => lists.delete(list));
-    lists.add(list);
+      .finally(() => requests.delete(request));
+    requests.add(request);
   });
   await other.end();
-  await Promise.all(lists);
+  await Promise.all(requests);
 
   await fires('DeskbellRestarting', async () => {
     await worker.killAndRestart();
