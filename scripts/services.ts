@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'nod
 import { once } from 'node:events';
 import {
   chownSync,
+  cpSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -73,6 +74,8 @@ interface PostgresOptions {
   settings?: Record<string, string>;
   /** The address of the primary, if this server is a standby. */
   standbyOf?: string;
+  /** The folder of a base backup to recover from, with the settings of the recovery. */
+  recoverFrom?: string;
 }
 
 export async function startPostgres(program: string, options: PostgresOptions): Promise<Service> {
@@ -84,11 +87,17 @@ export async function startPostgres(program: string, options: PostgresOptions): 
     options.standbyOf === undefined
       ? ['initdb', '-U', 'deskbell', '--auth=trust', '-E', 'UTF8', '--no-locale', '--no-sync']
       : ['pg_basebackup', '-d', options.standbyOf, '-R', '--checkpoint=fast', '--no-sync'];
-  // In the real folder of the program: a link to it may be in a folder without the other programs.
-  await promisify(execFile)(join(realpathSync(program), '..', initProgram!), ['-D', data, ...initArgs], {
-    ...user,
-    cwd: folder,
-  });
+  if (options.recoverFrom === undefined) {
+    // In the real folder of the program: a link to it may be in a folder without the other programs.
+    await promisify(execFile)(join(realpathSync(program), '..', initProgram!), ['-D', data, ...initArgs], {
+      ...user,
+      cwd: folder,
+    });
+  } else {
+    cpSync(options.recoverFrom, data, { recursive: true });
+    writeFileSync(join(data, 'recovery.signal'), '');
+    if (user) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, data]);
+  }
   const port = options.port ?? (await freePort());
   const settings = {
     port,

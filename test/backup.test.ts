@@ -177,7 +177,12 @@ onEachEngine('a backup', (engine) => {
     const target = await newTarget(engine);
     const restored = await restore(own, target);
     assert.equal(restored.json.waiting.messages, 1, restored.stderr);
-    const settings = { CHANNEL: 'webhook', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET };
+    const settings = {
+      CHANNEL: 'webhook',
+      WEBHOOK_URL: receiver.url,
+      WEBHOOK_SECRET: SECRET,
+      WEBHOOK_ALLOW_PRIVATE: 'true',
+    };
     const copy = await startDeskbell(engine, settings, target);
     try {
       await copy.allSent();
