@@ -32,7 +32,11 @@ describe('a PostgreSQL database', { skip: !program && 'PostgreSQL is missing' },
     });
     services.push(lost);
     const env = { DATABASE_URL: lost.url, SECRET_KEY: newSecretKey() };
-    const deskbell = await startDeskbell('postgres', { WORKER: 'false' }, { env, async remove() {} });
+    const deskbell = await startDeskbell(
+      'postgres',
+      { WORKER: 'false', DEMO: 'true' },
+      { env, async remove() {} },
+    );
     const tool = join(realpathSync(program!), '..', 'pg_basebackup');
     await promisify(execFile)(tool, ['-d', lost.url, '-D', base, '--checkpoint=fast', '--no-sync']);
 
