@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   chownSync,
   cpSync,
   existsSync,
@@ -95,6 +96,8 @@ export async function startPostgres(program: string, options: PostgresOptions): 
     });
   } else {
     cpSync(options.recoverFrom, data, { recursive: true });
+    // PostgreSQL refuses a folder that others can read.
+    chmodSync(data, 0o700);
     writeFileSync(join(data, 'recovery.signal'), '');
     if (user) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, data]);
   }

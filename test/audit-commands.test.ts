@@ -97,6 +97,8 @@ onEachEngine('the audit log of the command line', (engine) => {
         [['channel', 'resume'], 'channel.resumed', null, { channel_id: 'webhook:1' }],
         [['delivery', 'cancel', id, ...to(1)], 'delivery.cancelled', 1, { delivery_id: delivery.id }],
         [['delivery', 'retry', id, ...to(1)], 'delivery.retried', 1, { delivery_id: delivery.id }],
+        [['delivery', 'hold'], 'sending.held', null, {}],
+        [['delivery', 'release'], 'sending.released', null, {}],
         [['key', 'add', 'Bot', ...to(3)], 'machine_key.added', 3, {}],
         [['key', 'revoke', '1', ...to(3)], 'machine_key.revoked', 3, {}],
         [['keys', 'rotate'], 'key.rotated', null, { keys_removed: 0 }],

@@ -121,7 +121,7 @@ onEachEngine('a backup', (engine) => {
     const newer = (path: string) => {
       const connection = new DatabaseSync(path);
       connection.exec(
-        `insert into schema_migrations values (9999, 'later', 'x', '2026-01-15T09:30:00.000Z')`,
+        `insert into schema_migrations (version, name, checksum, applied_at) values (9999, 'later', 'x', '2026-01-15T09:30:00.000Z')`,
       );
       connection.close();
     };

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { sumsOf } from '../src/database/copy/copy.ts';
 import { openSnapshot } from '../src/database/copy/place.ts';
 import { databaseFile } from '../src/database/sqliteFolder.ts';
-import { runAsProcess } from './command.ts';
+import { root, runAsProcess } from './command.ts';
 import type { TestDatabase } from './databases.ts';
 import { startDeskbell } from './harness.ts';
 import { leaveRows } from './plans/rows.ts';
@@ -71,6 +71,10 @@ export async function runAndKill(
   at: number,
 ): Promise<boolean> {
   const preload = `--import ${new URL('./killAtCommit.ts', import.meta.url).href}`;
-  const { code } = await runAsProcess(args, { env: { ...env, NODE_OPTIONS: preload, KILL_AT: String(at) } });
+  const { code } = await runAsProcess(args, {
+    env: { ...env, NODE_OPTIONS: preload, KILL_AT: String(at) },
+    // Not the bundle: it has its own copy of the driver.
+    program: [process.execPath, `${root}src/cli/main.ts`],
+  });
   return code === null;
 }

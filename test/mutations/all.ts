@@ -1,5 +1,6 @@
 import { ACCESS_MUTATIONS } from './access.ts';
 import { ASSISTANT_MUTATIONS } from './assistant.ts';
+import { BACKUP_MUTATIONS } from './backup.ts';
 import { BROWSER_MUTATIONS } from './browser.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
 import { CONVERSATION_MUTATIONS } from './conversations.ts';
@@ -41,6 +42,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...PEOPLE_MUTATIONS,
   ...HELD_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
+  ...BACKUP_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,
   ...PACKAGE_MUTATIONS,
