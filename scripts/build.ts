@@ -38,6 +38,8 @@ const DOCS = [
   'settings.md',
 ];
 
+const NOT_COPIED = /^\.built-from$|\.test\./;
+
 const startedAt = performance.now();
 const { values } = parseArgs({ options: { to: { type: 'string' } } });
 const dist = resolve(values.to ?? join(root, 'dist'));
@@ -81,7 +83,7 @@ function write(path: string, content: string | Buffer): void {
 
 function copy(path: string, to = path): void {
   if (!existsSync(path)) return;
-  cpSync(path, join(dist, to), { recursive: true, filter: (file) => basename(file) !== '.built-from' });
+  cpSync(path, join(dist, to), { recursive: true, filter: (file) => !NOT_COPIED.test(basename(file)) });
 }
 
 function json(value: unknown): string {
