@@ -128,7 +128,7 @@ describe('a variable that is no setting but looks like one', () => {
         'TERM',
       ],
       ...['KUBERNETES_SERVICE_HOST', 'DESKBELL_SERVICE_HOST', 'DESKBELL_SERVICE_PORT_HTTP', 'PGHOST', 'LANG'],
-      ...['DESKBELL_PORT_8000_TCP_ADDR', 'REDIS_PORT_6379_TCP', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'TMPDIR'],
+      ...['DESKBELL_PORT_8000_TCP_ADDR', 'REDIS_PORT_6379_TCP', 'OTEL_GO_X_RESOURCE', 'TMPDIR'],
       ...[
         'POSTGRES_URL',
         'AWS_SECRET_ACCESS_KEY',
