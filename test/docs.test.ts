@@ -81,6 +81,10 @@ describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreS
     const { DATABASE_URL: url = '' } = testDatabase.env;
     const { username, host, pathname } = new URL(url);
     const standIns = {
+      // The folder has links to the source.
+      'npm run build': 'npm run build -- --to dist',
+      '/opt/deskbell': join(shell.folder, 'opt'),
+      '/etc/deskbell/deskbell.env': '.env',
       '/var/lib/deskbell': join(shell.folder, 'data'),
       'postgres://deskbell:password@db.internal/deskbell': url,
       'postgres://deskbell:password@one.internal:5432,two.internal:5432/deskbell': `postgres://${username}@${host},${host}${pathname}`,

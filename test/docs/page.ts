@@ -15,8 +15,10 @@ import { assertShape, parseHttp, patternOf } from './shape.ts';
 import type { Result, Shell } from './shell.ts';
 
 /** Programs that run until they are stopped. */
-const SERVER = 'npm start\n';
-const WORKER = 'npm run deskbell -- work\n';
+const SERVERS = ['npm start\n', 'deskbell serve\n'];
+const WORKERS = ['npm run deskbell -- work\n', 'deskbell work\n'];
+/** There is no service manager here. */
+const STOP = 'systemctl stop deskbell\n';
 /** What a person types when a sample asks. */
 const TYPED: readonly { contains: string; input: string }[] = [
   { contains: ' user add ', input: 'correct horse battery staple\n' },
@@ -97,11 +99,15 @@ function showsError(next: Sample | undefined): boolean {
 }
 
 async function runShell(shell: Shell, text: string, fails: boolean): Promise<Result | undefined> {
-  if (text === SERVER) {
+  if (text === STOP) {
+    await shell.stopServer();
+    return undefined;
+  }
+  if (SERVERS.includes(text)) {
     await shell.startServer(text);
     return undefined;
   }
-  if (text === WORKER) {
+  if (WORKERS.includes(text)) {
     await shell.startAndStop(text);
     return undefined;
   }

@@ -48,6 +48,7 @@ export interface Shell {
   nodeFile(path: string, script: string, env?: Record<string, string>): Script;
   /** Runs in the background until the server responds; an earlier server is stopped first. */
   startServer(script: string): Promise<void>;
+  stopServer(): Promise<void>;
   /** Runs until its first line in the log, then stops it. It must exit with 0. */
   startAndStop(script: string): Promise<void>;
   close(): Promise<void>;
@@ -155,6 +156,7 @@ export async function openShell(
         }
       }
     },
+    stopServer,
     async startAndStop(script) {
       const program = bash(`exec ${script}`);
       await program.prints(/^\{.*\}$/m);
