@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { findProgram } from '../scripts/services.ts';
 import { isRoot } from './installedPackage.ts';
 import { newFolder, root, run } from './process.ts';
@@ -56,8 +56,10 @@ DPkg::Options { "--root=${folder}/root"; };
 const HOLD = `open(F, "+>>", $ARGV[0]) or die; my $lock = pack("s s x4 q q i x4", 1, 0, 0, 0, 0); $| = 1;
 fcntl(F, 6, $lock) or die "no lock"; print "held\\n"; <STDIN>;`;
 
-async function hold(file: string): Promise<ChildProcess> {
+/** Released with the test, at the latest. */
+async function hold(t: TestContext, file: string): Promise<ChildProcess> {
   const holder = spawn('perl', ['-e', HOLD, file], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => holder.stdin.end());
   await once(holder.stdout, 'data');
   return holder;
 }
@@ -84,9 +86,9 @@ describe('a Debian package that the tests need', { skip: isDebian ? false : 'nee
   ];
 
   for (const lock of LOCKS) {
-    it(`is installed when another process has released ${lock}`, async () => {
+    it(`is installed when another process has released ${lock}`, async (t) => {
       const folder = newSystem();
-      const holder = await hold(join(folder, lock));
+      const holder = await hold(t, join(folder, lock));
       const program = install(folder);
       await program.waitForOutput(/^Another process uses the package manager\. Waiting for it …/m);
       holder.stdin!.end();
@@ -95,9 +97,9 @@ describe('a Debian package that the tests need', { skip: isDebian ? false : 'nee
     });
   }
 
-  it('that cannot be installed is reported in one line', async () => {
+  it('that cannot be installed is reported in one line', async (t) => {
     const folder = newSystem();
-    const holder = await hold(join(folder, LOCKS[1]!));
+    const holder = await hold(t, join(folder, LOCKS[1]!));
     const locked = install(folder, 0);
     await locked.ended;
     assert.match(

@@ -96,11 +96,12 @@ describe('npm start, before the server', () => {
   });
 
   const flock = findProgram('flock');
-  it('waits for another process that installs or builds', { skip: flock ? false : 'no flock' }, async () => {
+  it('waits for another process that installs or builds', { skip: flock ? false : 'no flock' }, async (t) => {
     // Holds the lock until its input ends.
     const holder = spawn(flock!, [folder, 'sh', '-c', 'echo held; cat'], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
+    t.after(() => holder.stdin.end());
     await once(holder.stdout, 'data');
     const both = [prepare(), prepare()];
     const waiting = /^Another process installs the dependencies\. Waiting for it …$/m;
