@@ -15,7 +15,7 @@ import { root } from './process.ts';
 import { startReceiver } from './receiver.ts';
 
 const samples = PAGES.flatMap(samplesOf);
-const LANGUAGES = ['sh', 'js', 'json', 'http', 'sse', 'ini', 'nginx', 'text'];
+const LANGUAGES = ['sh', 'js', 'json', 'http', 'sse', 'yaml', 'text'];
 /** Pages that a server serves, and whose samples call it with the demo data, on both engines. The last changes a merchant's channel. */
 const WITH_DEMO = ['docs/api.md', 'docs/assistant.md', 'docs/mcp.md', 'docs/channels.md'];
 /** Its samples start their own servers: the first with the embedded database, the others with PostgreSQL. */
@@ -32,7 +32,7 @@ describe('the samples in the docs', () => {
       const found = samples.filter((sample) => sample.page === page && firstLineOf(sample) === first);
       assert.equal(found.length, 1, `${page}: ${first}`);
     }
-    for (const sample of samples.filter(({ language }) => ['ini', 'nginx'].includes(language))) {
+    for (const sample of samples.filter(({ language }) => language === 'yaml')) {
       assert.ok(isNotRun(sample), titleOf(sample));
     }
   });
@@ -113,11 +113,8 @@ function checkSyntax({ language, text }: Sample): void {
     .split('\n')
     .map((line) => line.replace(/#.*/, '').trim())
     .filter((line) => line !== '');
-  if (language === 'ini') {
-    for (const line of lines) assert.match(line, /^(\[\w+\]|\w+=\S.*)$/);
-  } else if (language === 'nginx') {
-    for (const line of lines) assert.match(line, /^(\w[^;{}]*[;{]|location [^;{}]+\{|\})$/);
-    assert.equal(text.split('{').length, text.split('}').length);
+  if (language === 'yaml') {
+    for (const line of lines) assert.match(line, /^(- )?\w+:( .+)?$/);
   } else if (language === 'json') {
     JSON.parse(text);
   } else {

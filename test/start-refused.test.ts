@@ -336,7 +336,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       'a database that is newer than the program',
       {},
       `insert into schema_migrations (version, name, checksum, applied_at) values (9999, 'from_the_future', 'x', 'now')`,
-      /^The database is newer than this Deskbell: it has migration 9999_from_the_future\./,
+      /^The database is newer than this Deskbell \([\d.]+\): it has migration 9999_from_the_future\./,
       refusesToOpen,
     ],
     [

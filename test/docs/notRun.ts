@@ -58,6 +58,16 @@ export const NOT_RUN: readonly NotRun[] = [
     because: 'it is not installed here; test/embeddings.test.ts uses a stand-in',
   },
   {
+    page: 'docs/monitoring.md',
+    first: 'rule_files: [deskbell.rules.yml]',
+    because: 'the fault test of the alerts runs Prometheus with addresses of its own',
+  },
+  {
+    page: 'docs/monitoring.md',
+    first: 'promtool test rules deploy/prometheus/deskbell.rules.test.yml',
+    because: 'test/alert-rules.test.ts runs it',
+  },
+  {
     page: 'docs/production.md',
     first: 'cd /opt/deskbell/lib/node_modules/deskbell/deploy/systemd',
     because: 'systemd does not run here; test/package.test.ts runs the command of the unit',
