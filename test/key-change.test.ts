@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +9,7 @@ import { WEBHOOK } from '../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../src/delivery/channels/settings.ts';
 import { enqueueMail } from '../src/mail/queue.ts';
 import { startResealing } from '../src/reseal.ts';
-import { createVault, newSecretKey } from '../src/secrets.ts';
+import { createVault, newSecretKey, readOrMakeSecretKey } from '../src/secrets.ts';
 import { run, settingsOf } from './command.ts';
 import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
 import {
@@ -49,9 +48,7 @@ async function prepare(engine: Engine) {
   receiver.answer = (response) => response.writeHead(204).end();
   const push = await startPushService();
   const keys = {
-    old:
-      testDatabase.env.SECRET_KEY ??
-      readFileSync(join(testDatabase.env.DATA_DIR!, 'secret.key'), 'utf8').trim(),
+    old: testDatabase.env.SECRET_KEY ?? readOrMakeSecretKey(join(testDatabase.env.DATA_DIR!, 'secret.key')),
     new: newSecretKey(),
   };
   const both = { SECRET_KEY: keys.new, SECRET_KEY_PREVIOUS: keys.old };
