@@ -88,7 +88,7 @@ export interface Database extends Queries {
   close(): Promise<void>;
 }
 
-export interface Connections {
+interface Connections {
   inUse: number;
   idle: number;
   /** Callers that wait for one. */

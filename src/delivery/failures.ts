@@ -37,7 +37,7 @@ export const failureReason = (code: string | undefined): FailureReason =>
   TABLE.find(([codes]) => codes.test(code ?? ''))?.[1] ?? 'other';
 
 /** A message that failed for good: ids only, never its number or its text. */
-export interface FailedDelivery {
+interface FailedDelivery {
   merchantId: MerchantId;
   /** Absent if it failed before it was written. */
   deliveryId?: number;

@@ -2,7 +2,7 @@ import type { Attributes } from '../tracing.ts';
 
 /** What all three signals share, in OTLP's JSON form. */
 
-export type AnyValue =
+type AnyValue =
   | { stringValue: string }
   | { boolValue: boolean }
   | { intValue: string }

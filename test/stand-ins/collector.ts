@@ -32,7 +32,7 @@ export interface ExportedSpan {
   resource: Attributes;
 }
 
-export interface ExportedLog {
+interface ExportedLog {
   traceId?: string;
   spanId?: string;
   severityText: string;
