@@ -58,6 +58,8 @@ const NOT_EXPORTED: Record<string, string> = {
   ...{ sign_in_failures: OPERATORS, sign_in_places: OPERATORS, signing_keys: OPERATORS },
   ...{ revocations: OPERATORS, used_challenges: OPERATORS, vapid_keys: OPERATORS },
   schema_migrations: OPERATORS,
+  background_changes: OPERATORS,
+  sending_hold: OPERATORS,
   alert_settings: PERSONAL,
 };
 
