@@ -11,8 +11,8 @@ import { countStopped } from './webhooks/store.ts';
 
 /**
  * What the metrics read from the database at each scrape, of all processes together. Each statement reads a bounded
- * number of rows by an index: with 1,000 merchants, 600,000 sent and 20,000 open messages all of
- * them take 18 ms on PostgreSQL and 16 ms on SQLite (with 320,000 open ones 29 and 14).
+ * number of rows by an index. With 1,000 merchants, 600,000 sent and 20,000 open messages, on a busy machine, all of
+ * them took 9 ms on SQLite and 33 ms on PostgreSQL, where they are not prepared.
  */
 export async function readFigures(
   database: Database,

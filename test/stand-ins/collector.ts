@@ -72,6 +72,8 @@ export async function startCollector(): Promise<Collector> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // A test that fails does not close it.
+  server.unref();
   const bodies = (path: string): Json[] =>
     received
       .filter((one) => one.path === path && one.headers['content-type'] === 'application/json')
