@@ -62,7 +62,8 @@ describe('a client that is generated from openapi.json', () => {
   it('shows for every write the message that this write returns', () => {
     const texts = Object.fromEntries(
       operations.flatMap(([, { operationId, responses }]) => {
-        const { schema, example, examples } = responses[200]!.content!['application/json'] ?? {};
+        const { schema, example, examples } =
+          (responses[200] ?? responses[202])!.content!['application/json'] ?? {};
         if (schema?.$ref !== '#/components/schemas/Message') return [];
         const all = [example, ...Object.values(examples ?? {}).map(({ value }) => value)];
         return [[operationId, all.flatMap((one) => (one ? [(one as { message: string }).message] : []))]];
