@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findProgram, freePort } from '../../scripts/services.ts';
@@ -78,6 +78,7 @@ export async function openShell(
     HOME: folder,
     PATH: [join(root, 'node_modules/.bin'), process.env.PATH, ...postgresTools()].join(delimiter),
     PORT: String(port),
+    ...npmSettings(),
     npm_config_update_notifier: 'false',
     npm_config_audit: 'false',
     ...settings,
@@ -169,6 +170,17 @@ export async function openShell(
       await server?.ended;
       rmSync(folder, { recursive: true, force: true });
     },
+  };
+}
+
+/** How npm reaches its registry here. It looks in the home folder, which is another one for the samples. */
+function npmSettings(): Record<string, string> {
+  const { NODE_EXTRA_CA_CERTS: certificates } = process.env;
+  return {
+    npm_config_userconfig: join(homedir(), '.npmrc'),
+    npm_config_cache: join(homedir(), '.npm'),
+    npm_config_prefer_offline: 'true',
+    ...(certificates && { NODE_EXTRA_CA_CERTS: certificates }),
   };
 }
 
