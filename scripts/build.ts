@@ -4,7 +4,7 @@
  *   --to FOLDER   makes it somewhere else
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -84,7 +84,6 @@ function write(path: string, content: string | Buffer): void {
 }
 
 function copy(path: string, to = path): void {
-  if (!existsSync(path)) return;
   cpSync(path, join(dist, to), { recursive: true, filter: (file) => !NOT_COPIED.test(basename(file)) });
 }
 

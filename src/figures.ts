@@ -29,7 +29,7 @@ export async function readFigures(
     asksWaiting: await countWaitingAsks(reads),
     eventsLagSeconds:
       oldestEvent === undefined ? 0 : Math.max(0, (at.getTime() - Date.parse(oldestEvent)) / 1000),
-    isHeld: (await findHold(database)) !== undefined,
+    isHeld: (await findHold(reads)) !== undefined,
     ...(embeddings && { vectorsWaiting: await countDue(reads, embeddings.model) }),
   };
 }

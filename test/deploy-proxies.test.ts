@@ -70,7 +70,12 @@ for (const { name, find, start } of PROXIES) {
     it('accepts the largest bodies that Deskbell accepts, and refuses larger ones itself', async () => {
       const post = (bytes: number) =>
         fetch(`${proxy.url}/webhooks/whatsapp`, { method: 'POST', body: 'x'.repeat(bytes) });
-      const accepted = await post(2.9e6);
+      // Deskbell may refuse it before it has read all of it. An older Caddy then sometimes responds with 502.
+      let accepted = await post(2.9e6);
+      for (let tries = 1; tries < 20 && accepted.status === 502; tries += 1) {
+        await accepted.arrayBuffer();
+        accepted = await post(2.9e6);
+      }
       assert.notEqual(accepted.status, 413);
       assert.ok(accepted.headers.has('x-request-id'), 'Deskbell itself has answered');
       await accepted.arrayBuffer();

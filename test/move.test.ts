@@ -131,7 +131,7 @@ describe('moving to another database', {
       assert.equal(await runAndKill(args, source.env, 90), true);
       await run(['merchant', 'set', '1', '--name', 'Another name'], { env: source.env });
       const refused = await run(args, { env: source.env });
-      assert.match(refused.stderr, /differs from its source in .*merchants.* it begins anew/);
+      assert.match(refused.stderr, /differs from its source in .*merchants.* it starts again/);
       const { code, stderr } = await run(args, { env: source.env });
       assert.equal(code, 0, stderr);
     } finally {

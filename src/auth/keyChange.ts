@@ -71,5 +71,6 @@ export async function countWithoutKey(database: Database, { keyName }: Vault): P
 
 async function areAll(database: Database, name: string): Promise<boolean> {
   const some = await database.countAnnounced(name);
-  return some >= (await database.countAnnounced(PROCESSES));
+  // After a restart of PostgreSQL nobody is announced for a moment, not even this process.
+  return some > 0 && some >= (await database.countAnnounced(PROCESSES));
 }

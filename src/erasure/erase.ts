@@ -153,14 +153,8 @@ async function eraseRows(parts: EraseParts, erasure: Erasure): Promise<boolean> 
   const { merchantId, person } = erasure;
   const { conversationIds } = person;
   const isTheirs = namesConversation(conversationIds);
-  await eraseEvents(database, merchantId, isTheirs, pause);
-  await eraseEndpointDeliveries(
-    database,
-    merchantId,
-    (contents) => theirContents(parts, erasure, contents),
-    pause,
-  );
   let isComplete = true;
+  // First, so that nothing that waits is sent.
   for (const conversationId of conversationIds) {
     for (let count = BATCH_MAX; count === BATCH_MAX; await pause()) {
       const options = { at: now(), limit: BATCH_MAX };
@@ -176,6 +170,13 @@ async function eraseRows(parts: EraseParts, erasure: Erasure): Promise<boolean> 
     while ((await eraseAsks(database, ...batch)) === BATCH_MAX) await pause();
     while ((await eraseMessages(database, ...batch)) === BATCH_MAX) await pause();
   }
+  await eraseEvents(database, merchantId, isTheirs, pause);
+  await eraseEndpointDeliveries(
+    database,
+    merchantId,
+    (contents) => theirContents(parts, erasure, contents),
+    pause,
+  );
   return isComplete;
 }
 
@@ -201,11 +202,11 @@ async function eraseNotifications(
     for (const documentId of await learnedFrom(tx, merchantId, ids))
       await redactDocument(tx, merchantId, documentId, theirs, now());
     await removeForGood(tx, merchantId, ids);
-    return { known, questions: theirs.questions, isFull: ids.length === NOTIFICATIONS_MAX };
+    await redactRemovals(tx, merchantId, (title) => theirs.questions.has(questionKey(title)));
+    return { known, isFull: ids.length === NOTIFICATIONS_MAX };
   });
   if (!erased) return false;
   erasure.person = erased.known;
-  await redactRemovals(database, merchantId, (title) => erased.questions.has(questionKey(title)));
   return erased.isFull;
 }
 

@@ -67,7 +67,7 @@ export async function deleteDueMerchant(parts: DeletionParts): Promise<boolean> 
     for (let count = BATCH_MAX; count === BATCH_MAX; await nextTurn()) {
       if (isStopped()) return false;
       const removed = await removeBatch(database, merchantId, table);
-      // Another worker is at it.
+      // Another worker is working on it.
       if (removed === undefined) return false;
       count = removed;
       parts.onRemoved?.(table, count);

@@ -152,16 +152,16 @@ export async function* documentsWith(
 
 /** Titles of documents and wordings that were removed before. */
 export async function redactRemovals(
-  database: Database,
+  queries: Queries,
   merchantId: MerchantId,
   isTheirs: (title: string) => boolean,
 ): Promise<void> {
-  const rows = await database.all<{ id: number; title: string }>(
+  const rows = await queries.all<{ id: number; title: string }>(
     'select id, title from knowledge_removals where merchant_id = $1 order by id',
     [merchantId],
   );
   for (const { id } of rows.filter(({ title }) => isTheirs(title)))
-    await database.run('update knowledge_removals set title = $3 where merchant_id = $1 and id = $2', [
+    await queries.run('update knowledge_removals set title = $3 where merchant_id = $1 and id = $2', [
       ...[merchantId, id, ERASED],
     ]);
 }

@@ -92,6 +92,7 @@ export function startMailSender(parts: MailSenderParts): MailSender {
 
   async function takeTurns(turns: DueMail[]): Promise<void> {
     for (let mail = turns.shift(); mail && !stopped; mail = turns.shift()) {
+      if (await isHeld()) return;
       const claimed = await claimMail(database, mail, new Date(now().getTime() + LEASE_MS));
       if (claimed) await attempt(claimed).catch((err) => afterError(err, claimed));
     }

@@ -29,8 +29,8 @@ export const BACKUP_MUTATIONS: readonly Mutation[] = [
     {
       name: 'an interrupted move does not read the source again',
       file: 'src/database/copy/copy.ts',
-      find: 'if (!isResumed) {',
-      replace: 'if (isResumed || !isResumed) {',
+      find: 'if (isResumed) await requireSame(source, target, found, onProgress);\n  else compare',
+      replace: 'compare',
       test: 'begins again if the source was used after an interruption',
     },
   ]),

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { callerFolder } from '../../config.ts';
 import { backUp } from '../../database/copy/backup.ts';
+import { placeOf } from '../../database/copy/place.ts';
 import { VERSION } from '../../version.ts';
 import { command as define } from '../command.ts';
 import { withBareDatabase } from '../database.ts';
@@ -20,7 +21,7 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
       key: await findKey(database, config),
     }));
     const { tables, ...info } = await withProgress(json, (onProgress) =>
-      backUp(config, file, {
+      backUp(placeOf(config), file, {
         key: key.fits ? key.fingerprint! : null,
         version: VERSION,
         now: () => new Date(),
@@ -31,9 +32,12 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
     const keep = key.fits
       ? `The secret key is not in it. Keep ${key.place} in another place: a restore needs the key with the fingerprint ${info.key}.`
       : `The secret key is not in it, and ${key.place} is not the key of this database. Keep the right one in another place.`;
+    const both = key.isChanging
+      ? '\nSECRET_KEY is being changed: keep SECRET_KEY_PREVIOUS, too, until you have a backup from after the change.'
+      : '';
     const size = `${megabytes(info.bytes)}, ${count(Object.keys(tables).length, 'table')}, ${count(rows, 'row')}`;
     return {
-      text: `Backup written and checked: ${file} (${size}).\n${keep}`,
+      text: `Backup written and checked: ${file} (${size}).\n${keep}${both}`,
       json: { file, ...info, rows, tables },
     };
   },

@@ -11,16 +11,26 @@ export interface OwnKey {
   /** Undefined if there is none. */
   fingerprint: string | undefined;
   fits: boolean;
+  /** While SECRET_KEY changes, some rows may still need the previous one. */
+  isChanging: boolean;
 }
 
 export async function findKey(
   database: Database,
-  { secretKey, secretKeyFile }: Pick<Config, 'secretKey' | 'secretKeyFile'>,
+  {
+    secretKey,
+    secretKeyFile,
+    secretKeyPrevious,
+  }: Pick<Config, 'secretKey' | 'secretKeyFile' | 'secretKeyPrevious'>,
 ): Promise<OwnKey> {
   const place = secretKey === undefined ? secretKeyFile : 'SECRET_KEY';
   const key =
     secretKey ?? (existsSync(secretKeyFile) ? readFileSync(secretKeyFile, 'utf8').trim() : undefined);
-  if (key === undefined) return { place, fingerprint: undefined, fits: false };
-  const vault = createVault(key);
-  return { place, fingerprint: keyFingerprint(vault), fits: await keysOpen(database, vault) };
+  if (key === undefined) return { place, fingerprint: undefined, fits: false, isChanging: false };
+  return {
+    place,
+    fingerprint: keyFingerprint(createVault(key)),
+    fits: await keysOpen(database, createVault(key, secretKeyPrevious)),
+    isChanging: secretKeyPrevious !== undefined,
+  };
 }

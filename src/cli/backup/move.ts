@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { callerFolder, readConfig } from '../../config.ts';
 import { postgresAddressProblem } from '../../database/address.ts';
 import { move } from '../../database/copy/move.ts';
-import type { Place } from '../../database/copy/place.ts';
+import { type Place, placeOf } from '../../database/copy/place.ts';
 import { databaseExists } from '../../database/open.ts';
 import { command as define, Failure, UsageError } from '../command.ts';
 import { databasePlace } from '../database.ts';
@@ -28,7 +28,7 @@ interrupted, run it again: it goes on. At the end it compares all tables.`,
     const to = readPlace(given);
     if (!databaseExists(from)) throw new Failure(`There is no database in ${from.dataDir}.`);
     const sums = await withProgress(json, (onProgress) =>
-      move(from, to, {
+      move(placeOf(from), to, {
         now: () => new Date(),
         onProgress,
         record: (database) => recordCommand(database, 'database.moved', null),

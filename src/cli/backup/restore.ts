@@ -3,6 +3,7 @@ import { removeAllResets } from '../../auth/passwords/reset.ts';
 import { endAllSessions } from '../../auth/sessions/store.ts';
 import { callerFolder, readConfig } from '../../config.ts';
 import type { BackupInfo } from '../../database/copy/backupFile.ts';
+import { placeOf } from '../../database/copy/place.ts';
 import { restore } from '../../database/copy/restore.ts';
 import type { Database } from '../../database/database.ts';
 import { holdSending } from '../../database/sendingHold.ts';
@@ -24,7 +25,7 @@ again. Nothing is sent until "delivery release", because much of it may have bee
     const file = resolve(callerFolder(), FILE);
     const config = readConfig();
     const info = await withProgress(json, (onProgress) =>
-      restore(config, file, { now: () => new Date(), onProgress, prepare }),
+      restore(placeOf(config), file, { now: () => new Date(), onProgress, prepare }),
     );
     const { key, waiting } = await withDatabase(async (database) => ({
       key: await findKey(database, config),

@@ -7,7 +7,7 @@ import { migrate } from '../migrate.ts';
 import { openSqlite } from '../sqlite.ts';
 import { databaseFile, lockFolder } from '../sqliteFolder.ts';
 import { type BackupInfo, integrityProblem, syncToDisk, writeInfo } from './backupFile.ts';
-import { beginCopy, copyRows, endCopy, type OnProgress, type Sums, sumsOf } from './copy.ts';
+import { beginCopy, copyRows, endCopy, markIncomplete, type OnProgress, type Sums, sumsOf } from './copy.ts';
 import { openSnapshot, type Place, schemaVersion, snapshotConnection } from './place.ts';
 import { sqliteStore } from './sqliteStore.ts';
 
@@ -119,6 +119,7 @@ async function copyFromPostgres(
     connection.exec('pragma journal_mode = off; pragma synchronous = off; pragma foreign_keys = off');
     const target = sqliteStore(connection);
     try {
+      await markIncomplete(target);
       await beginCopy(target, 'postgres');
       const sums = await copyRows(source, target, onProgress);
       await endCopy(target);
@@ -138,8 +139,7 @@ function complete(made: string, info: BackupInfo): void {
     connection.exec('pragma journal_mode = delete; pragma synchronous = full');
     writeInfo(connection, info);
     const problem = integrityProblem(connection);
-    if (problem !== undefined)
-      throw new DatabaseProblem(`The backup is not sound: ${problem}. Run "doctor".`);
+    if (problem !== undefined) throw new DatabaseProblem(`The backup is damaged: ${problem}. Run "doctor".`);
   } finally {
     connection.close();
   }

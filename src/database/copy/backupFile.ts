@@ -39,7 +39,7 @@ const damaged = (file: string, why: string, cause?: unknown) =>
 
 const HEADER = 'SQLite format 3\u0000';
 
-/** Opens the file alone: whatever lies beside it is ignored. */
+/** Opens the file alone: other files next to it are ignored. */
 export function openBackup(file: string): Backup {
   let size: number;
   const header = Buffer.alloc(100);

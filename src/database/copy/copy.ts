@@ -30,9 +30,13 @@ export async function isIncomplete(database: {
   return (await database.one(sql)) !== undefined;
 }
 
-/** Marks the target as incomplete, before anything is written. Keeps what was copied from a source of the same name. */
-export async function beginCopy(target: Store, sourceId: string): Promise<void> {
+/** Marks the target as incomplete: a server that starts from now on refuses it. */
+export async function markIncomplete(target: Store): Promise<void> {
   await target.query(`create table if not exists ${PROGRESS} (name text primary key, value text not null)`);
+}
+
+/** Into a target that is marked. Keeps what was copied from a source of the same name. */
+export async function beginCopy(target: Store, sourceId: string): Promise<void> {
   if ((await read<string>(target, 'source')) === sourceId) return;
   await target.transaction(async () => {
     await target.clear();
@@ -47,6 +51,11 @@ export async function endCopy(target: Store): Promise<void> {
   await target.query(`drop table ${PROGRESS}`);
 }
 
+/** Whether all rows are copied and compared. What comes after may be repeated. */
+export const isCopied = async (target: Store): Promise<boolean> => (await read(target, COPIED)) !== undefined;
+
+const COPIED = 'copied';
+
 /**
  * Copies all rows of one database into another, on the same or on the other engine, and compares them. The target has the
  * tables of the same version. How far it has got is in the target, in the transaction of the rows, so a copy that was
@@ -54,10 +63,15 @@ export async function endCopy(target: Store): Promise<void> {
  * checksum of each table.
  */
 export async function copyRows(source: Store, target: Store, onProgress: OnProgress): Promise<Sums> {
+  const copied = await read<Sums>(target, COPIED);
+  if (copied) {
+    await requireSame(source, target, copied, onProgress);
+    return copied;
+  }
   const tables = await sameTables(source, target);
   if ((await read(target, 'after')) === undefined) {
     await target.transaction(async () => {
-      const { before, after } = await target.detour();
+      const { before, after } = await target.slowParts();
       // A start of the program or a migration may have written some.
       await target.clear();
       for (const statement of before) await target.query(statement);
@@ -79,19 +93,21 @@ export async function copyRows(source: Store, target: Store, onProgress: OnProgr
   await target.transaction(async () => target.setCounters(await source.counters()));
   await finish(target, onProgress);
   const found = await sumsOf(target, onProgress);
-  if (!isResumed) {
-    compare(sums, found);
-    return found;
-  }
-  // The source may have been used between the two attempts.
+  if (isResumed) await requireSame(source, target, found, onProgress);
+  else compare(sums, found);
+  await write(target, COPIED, found);
+  return found;
+}
+
+/** The source may have been used between the two attempts. */
+async function requireSame(source: Store, target: Store, found: Sums, onProgress: OnProgress): Promise<void> {
   try {
     compare(await sumsOf(source, onProgress), found);
   } catch (error) {
     await target.query(`delete from ${PROGRESS} where name = 'source'`);
-    const again = 'If the source was used since the first attempt, run the command again: it begins anew.';
+    const again = 'If the source was used since the first attempt, run the command again: it starts again.';
     throw new DatabaseProblem(`${(error as Error).message} ${again}`, { cause: error });
   }
-  return found;
 }
 
 async function estimateAll(store: Store, tables: readonly Table[]): Promise<number> {

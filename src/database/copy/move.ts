@@ -1,8 +1,16 @@
 import { type Database, DatabaseProblem } from '../database.ts';
 import { migrate } from '../migrate.ts';
-import { beginCopy, copyRows, endCopy, type OnProgress, type Sums } from './copy.ts';
+import {
+  beginCopy,
+  copyRows,
+  endCopy,
+  isCopied,
+  markIncomplete,
+  type OnProgress,
+  type Sums,
+} from './copy.ts';
 import { isEmpty, openFrozen, openLocked, type Place, schemaVersion } from './place.ts';
-import { incomplete, withDatabase } from './restore.ts';
+import { createTables, incomplete, withDatabase } from './restore.ts';
 
 interface MoveOptions {
   now: () => Date;
@@ -23,12 +31,18 @@ export async function move(from: Place, to: Place, { now, onProgress, record }: 
       throw new DatabaseProblem('The database has no tables: there is nothing to move.');
     const target = await openLocked(to);
     try {
-      if (!(await incomplete(target)) && !(await isEmpty(target)))
+      const goesOn = await incomplete(target);
+      if (!goesOn && !(await isEmpty(target)))
         throw new DatabaseProblem('The target is not empty. Move into an empty database.');
+      await markIncomplete(target);
+      try {
+        await target.requireUnused();
+      } catch (error) {
+        if (!goesOn) await endCopy(target);
+        throw error;
+      }
       await beginCopy(target, `move from ${from.databaseUrl === undefined ? from.dataDir : 'PostgreSQL'}`);
-      await withDatabase(target, (database) => migrate(database, now, undefined, version));
-      if ((await schemaVersion(target)) !== version)
-        throw new DatabaseProblem('The target has tables of another version. Use a database without tables.');
+      if (!(await isCopied(target))) await createTables(target, version, now);
       const sums = await copyRows(source, target, onProgress);
       await withDatabase(target, async (database) => {
         await migrate(database, now);

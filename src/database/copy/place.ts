@@ -18,8 +18,16 @@ export interface Place {
   dataDir: string;
 }
 
+/** Locks and settings of a session need PostgreSQL itself, not PgBouncer. */
+export const placeOf = (config: Place & { databaseDirectUrl: string | undefined }): Place => ({
+  databaseUrl: config.databaseDirectUrl ?? config.databaseUrl,
+  dataDir: config.dataDir,
+});
+
 /** A store whose other users are kept out until it is closed. */
 export interface LockedStore extends Store {
+  /** Refuses a database that somebody uses. With PostgreSQL, somebody may have come after it was locked. */
+  requireUnused(): Promise<void>;
   /** For migrations and the like, which use the interface of the program. Close it before the store. */
   openDatabase(): Promise<Database>;
 }
@@ -71,11 +79,14 @@ async function lockSqlite(place: Place): Promise<LockedStore> {
     if (statSync(file).size === 0)
       for (const ending of ['-wal', '-shm']) rmSync(`${file}${ending}`, { force: true });
     const connection = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
-    // Foreign keys are checked at the end. NORMAL: after a power cut the last pieces are copied again.
+    // The rows come in the order of their tables, not of their foreign keys. NORMAL: after a power cut the last pieces are
+    // copied again.
     connection.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = off');
     const store = sqliteStore(connection);
     return {
       ...store,
+      // The folder is locked.
+      async requireUnused() {},
       openDatabase: () => openTarget(place),
       async close() {
         await store.close();
@@ -91,7 +102,7 @@ async function lockSqlite(place: Place): Promise<LockedStore> {
 }
 
 const IN_USE = (count: number) =>
-  `The database is in use: ${count} ${count === 1 ? 'connection' : 'connections'} of Deskbell. Stop all servers, workers and commands.`;
+  `The database is in use: ${count} ${count === 1 ? 'connection' : 'connections'} of Deskbell. Stop all servers, workers and commands. (PgBouncer keeps connections open for some minutes.)`;
 
 async function lockPostgres(place: Place, url: string): Promise<LockedStore> {
   const client = await connect(url);
@@ -100,16 +111,24 @@ async function lockPostgres(place: Place, url: string): Promise<LockedStore> {
       `select pg_try_advisory_lock(hashtextextended('deskbell copy', 0)) as locked`,
     );
     if (!rows[0].locked)
-      throw new DatabaseProblem('Another restore or move uses this database. Wait for its end.');
-    const others = await othersConnected(client);
-    if (others > 0) throw new DatabaseProblem(IN_USE(others));
+      throw new DatabaseProblem('Another restore or move uses this database. Wait until it has finished.');
+    await requireUnused(client);
     // A piece that is lost in a crash of the server is copied again.
     await client.query('set synchronous_commit = off');
   } catch (error) {
     await client.end();
     throw error;
   }
-  return { ...postgresStore(client), openDatabase: () => openTarget(place) };
+  return {
+    ...postgresStore(client),
+    requireUnused: () => requireUnused(client),
+    openDatabase: () => openTarget(place),
+  };
+}
+
+async function requireUnused(client: Parameters<typeof othersConnected>[0]): Promise<void> {
+  const others = await othersConnected(client);
+  if (others > 0) throw new DatabaseProblem(IN_USE(others));
 }
 
 /** For reading all of it, as it is at one moment, while others use it. */
@@ -150,8 +169,7 @@ export async function openFrozen(place: Place): Promise<Store> {
   }
   const client = await connect(place.databaseUrl);
   try {
-    const others = await othersConnected(client);
-    if (others > 0) throw new DatabaseProblem(IN_USE(others));
+    await requireUnused(client);
     const names = (await postgresStore(client).tables()).map(({ name }) => `"${name}"`);
     await client.query('begin isolation level repeatable read');
     await client.query(`set local lock_timeout = '3s'`);

@@ -137,7 +137,7 @@ export function postgresStore(client: pg.Client, { inTransaction } = { inTransac
       (await hasWords())
         ? (await all<{ count: number }>(`select count(*) as count from ${WORDS}`))[0]!.count
         : 0,
-    async detour() {
+    async slowParts() {
       const names = [...(await tables()).map(({ name }) => name), ...((await hasWords()) ? [WORDS] : [])];
       const foreign = await all<{ name: string; constraint: string; definition: string }>(
         `select c.relname as name, k.conname as constraint, pg_get_constraintdef(k.oid) as definition

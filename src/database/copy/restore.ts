@@ -21,8 +21,16 @@ import {
   restoringFolder,
 } from '../sqliteFolder.ts';
 import { type Backup, type BackupInfo, checkBackup, openBackup, syncToDisk } from './backupFile.ts';
-import { beginCopy, copyRows, endCopy, isIncomplete, type OnProgress } from './copy.ts';
-import { isEmpty, openLocked, type Place, schemaVersion } from './place.ts';
+import {
+  beginCopy,
+  copyRows,
+  endCopy,
+  isCopied,
+  isIncomplete,
+  markIncomplete,
+  type OnProgress,
+} from './copy.ts';
+import { isEmpty, type LockedStore, openLocked, type Place, schemaVersion } from './place.ts';
 import { sqliteStore } from './sqliteStore.ts';
 import { BACKUP_INFO, type Store } from './store.ts';
 
@@ -91,6 +99,9 @@ async function restoreFile(
     } finally {
       await database.close();
     }
+    // SQLite closes a database without an error even if it could not write its log into it.
+    if (existsSync(`${copy}-wal`))
+      throw new DatabaseProblem('The restored database could not be written completely. Is the disk full?');
     // Its log would be replayed into the restored database.
     for (const ending of ['-wal', '-shm', '-journal', ''])
       rmSync(`${databaseFile(dataDir)}${ending}`, { force: true });
@@ -108,7 +119,7 @@ async function restoreFile(
   }
 }
 
-/** A new folder has an empty file. Whatever lies beside that is not read: it may be the log of another database. */
+/** A new folder has an empty file. Other files next to it are not read: they may be the log of another database. */
 async function requireEmptyFolder(dataDir: string): Promise<void> {
   const file = databaseFile(dataDir);
   if (statSync(file).size === 0) return;
@@ -155,16 +166,19 @@ async function restoreRows(
 ): Promise<void> {
   const target = await openLocked(place);
   try {
-    if (!(await incomplete(target)) && !(await isEmpty(target))) throw new DatabaseProblem(NOT_EMPTY(place));
-    await checkBackup(file, backup, onProgress);
-    await beginCopy(target, `backup ${backup.info?.id ?? file}`);
-    const version = await schemaVersion(backup.store);
-    await withDatabase(target, (database) => migrate(database, now, undefined, version));
-    if ((await schemaVersion(target)) !== version) {
-      throw new DatabaseProblem(
-        'The database has tables of another version than the backup. Use one without tables.',
-      );
+    const goesOn = await incomplete(target);
+    if (!goesOn && !(await isEmpty(target))) throw new DatabaseProblem(NOT_EMPTY(place));
+    await markIncomplete(target);
+    try {
+      // A server connects first and then looks for the mark, so one of us sees the other.
+      await target.requireUnused();
+      await checkBackup(file, backup, onProgress);
+    } catch (error) {
+      if (!goesOn) await endCopy(target);
+      throw error;
     }
+    await beginCopy(target, `backup ${backup.info?.id ?? file}`);
+    if (!(await isCopied(target))) await createTables(target, await schemaVersion(backup.store), now);
     await copyRows(backup.store, target, onProgress);
     await target.setCounters(later(await backup.store.counters()));
     await withDatabase(target, async (database) => {
@@ -174,6 +188,18 @@ async function restoreRows(
     await endCopy(target);
   } finally {
     await target.close();
+  }
+}
+
+/** The tables as they are in the source. Later migrations change them when the rows are there. */
+export async function createTables(
+  target: LockedStore,
+  version: number | undefined,
+  now: () => Date,
+): Promise<void> {
+  await withDatabase(target, (database) => migrate(database, now, undefined, version));
+  if ((await schemaVersion(target)) !== version) {
+    throw new DatabaseProblem('The target has tables of another version. Use a database without tables.');
   }
 }
 

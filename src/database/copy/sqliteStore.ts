@@ -85,7 +85,11 @@ export function sqliteStore(connection: DatabaseSync): Store {
       for (const row of rows) statement.run(...row);
     },
     async counters() {
-      const rows = all<{ name: string; seq: number }>('select name, seq from sqlite_sequence');
+      // A table that never had a row is not in sqlite_sequence.
+      const rows = all<{ name: string; seq: number }>(
+        `select t.name, coalesce(s.seq, 0) as seq from sqlite_schema t left join sqlite_sequence s on s.name = t.name
+          where t.type = 'table' and t.sql like '% autoincrement%'`,
+      );
       return Object.fromEntries(rows.map(({ name, seq }) => [name, seq]));
     },
     async setCounters(counters) {
@@ -119,7 +123,7 @@ export function sqliteStore(connection: DatabaseSync): Store {
       has('inbox_index')
         ? all<{ count: number }>('select count(*) as count from inbox_index_docsize')[0]!.count
         : 0,
-    async detour() {
+    async slowParts() {
       const found = all<{ type: string; name: string; sql: string }>(
         `select type, name, sql from sqlite_schema where type in ('trigger', 'index') and sql is not null
           order by type, name`,

@@ -34,7 +34,7 @@ export interface Store {
    * Statements that remove what slows down copying or would change the copied rows (triggers, indexes, foreign keys), and
    * those that bring it back and build what is not copied.
    */
-  detour(): Promise<{ before: string[]; after: string[] }>;
+  slowParts(): Promise<{ before: string[]; after: string[] }>;
   /** Removes all rows. */
   clear(): Promise<void>;
   query<T>(sql: string, params?: readonly Value[]): Promise<T[]>;

@@ -4,7 +4,7 @@ import { type BackgroundStatement, MIGRATIONS, readMigrations } from './files.ts
 
 /**
  * Changes to many rows that belong to a migration, in steps of a few rows. Each step is a transaction that also writes
- * how far it came, so that it is done once, no matter who is killed when.
+ * how far it got, so that it is done once, no matter who is killed when.
  */
 export interface ChangeStatus {
   migration: number;
@@ -96,7 +96,7 @@ const openChanges = (queries: Queries): Promise<Progress[]> =>
 export async function finishChanges(database: Database, folder: URL, now: () => Date): Promise<void> {
   const known = new Set(readMigrations(database.engine, folder).map(({ version }) => version));
   while ((await openChanges(database)).some(({ migration }) => known.has(migration))) {
-    // Undefined: a worker is at it.
+    // Undefined: a worker is working on it.
     if ((await runStep(database, now, folder)) === undefined) await sleep(WAIT_MS);
   }
 }

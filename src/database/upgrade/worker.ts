@@ -15,7 +15,7 @@ interface ChangeWorkerOptions {
   folder?: URL;
 }
 
-/** A newer server may have migrated meanwhile, or the worker that was at it has died. */
+/** A newer server may have migrated meanwhile, or the worker that did it has died. */
 const LOOK_EVERY_MS = 10_000;
 /** Between two steps everybody else has at least as much time as the step took. */
 const PAUSE_MIN_MS = 5;

@@ -280,7 +280,7 @@ export async function removeOldEvents(database: Database, keptDays: number, at: 
   const before = new Date(at.getTime() - keptDays * DAY_MS).toISOString();
   for (;;) {
     const rows = await database.all<{ merchant_id: MerchantId; id: number }>(
-      `select merchant_id, id from deliveries where endpoint_id > 0 and created_at < $1
+      `select merchant_id, id from deliveries where endpoint_id > 0 and created_at < $1 and state not in ${OPEN}
         order by created_at limit ${REMOVED_AT_ONCE}`,
       [before],
     );
