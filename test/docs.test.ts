@@ -84,6 +84,7 @@ describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreS
       // The folder has links to the source.
       'npm run build': 'npm run build -- --to dist',
       '/opt/deskbell': join(shell.folder, 'opt'),
+      'mkdir -p /etc/deskbell\n': '',
       '/etc/deskbell/deskbell.env': '.env',
       '/var/lib/deskbell': join(shell.folder, 'data'),
       'postgres://deskbell:password@db.internal/deskbell': url,
