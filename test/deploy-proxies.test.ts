@@ -61,7 +61,8 @@ for (const { name, find, start } of PROXIES) {
     });
 
     it('shows nobody the metrics, and leads from http to https', async () => {
-      assert.equal((await call(proxy.url, 'GET', '/metrics')).status, 403);
+      // Not with `call`, whose responses must be those of openapi.json: the proxy itself answers.
+      assert.equal((await fetch(`${proxy.url}/metrics`)).status, 403);
       const reply = await fetch(`${proxy.plainUrl}/inbox`, { redirect: 'manual' });
       assert.ok([301, 308].includes(reply.status), String(reply.status));
       assert.match(reply.headers.get('location')!, /^https:\/\/localhost.*\/inbox$/);
@@ -111,7 +112,7 @@ for (const { name, find, start } of PROXIES) {
 
     it('repeats a GET elsewhere, never a POST, and gives another server what was not sent', async () => {
       const send = async (method: string) => {
-        const { status } = await call(proxy.url, method, '/api/v1/auth/me');
+        const { status } = await fetch(`${proxy.url}/api/v1/auth/me`, { method });
         return status;
       };
       const statuses: number[] = [];
