@@ -68,21 +68,27 @@ for (const { name, find, start } of PROXIES) {
       assert.match(reply.headers.get('location')!, /^https:\/\/localhost.*\/inbox$/);
     });
 
-    it('accepts the largest bodies that Deskbell accepts, and refuses larger ones itself', async () => {
+    it('accepts the largest bodies that Deskbell accepts, and no larger ones', async () => {
+      // A signature makes Deskbell read the whole body, before it finds that nobody it knows has signed it.
       const post = (bytes: number) =>
-        fetch(`${proxy.url}/webhooks/whatsapp`, { method: 'POST', body: 'x'.repeat(bytes) });
-      // Deskbell may refuse it before it has read all of it. An older Caddy then sometimes responds with 502.
-      let accepted = await post(2.9e6);
-      for (let tries = 1; tries < 20 && accepted.status === 502; tries += 1) {
-        await accepted.arrayBuffer();
-        accepted = await post(2.9e6);
-      }
-      assert.notEqual(accepted.status, 413);
-      assert.ok(accepted.headers.has('x-request-id'), 'Deskbell itself has answered');
-      await accepted.arrayBuffer();
-      const refused = await post(3.3e6);
-      // Older versions of Caddy respond with 502.
-      assert.ok([413, 502].includes(refused.status) && !refused.headers.has('x-request-id'));
+        fetch(`${proxy.url}/webhooks/whatsapp`, {
+          method: 'POST',
+          headers: { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` },
+          body: 'x'.repeat(bytes),
+        });
+      const read = await post(3 * 1024 * 1024);
+      assert.equal(read.status, 403);
+      assert.ok(read.headers.has('x-request-id'), 'Deskbell itself has answered');
+      await read.arrayBuffer();
+      const refused = await post(3 * 1024 * 1024 + 1);
+      // nginx looks at the length first. Caddy passes the body on while it counts, so Deskbell may be the first to
+      // refuse; and older versions of Caddy respond with 502.
+      assert.ok(
+        refused.status === 413 || (name === 'Caddy' && refused.status === 502),
+        String(refused.status),
+      );
+      if (name === 'nginx') assert.ok(!refused.headers.has('x-request-id'), 'Deskbell has not seen it');
+      await refused.arrayBuffer();
     });
   });
 
