@@ -30,9 +30,13 @@ const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full', 'no-verify'
 /** libpq: trust the authorities that everybody trusts. */
 const SYSTEM_CERTS = /([?&])sslrootcert=system(?=&|$)/;
 
+/** Every process is recognised by its own: an address that sets another one would hide it. The driver prefers the address. */
+const APPLICATION_NAME = /(?<=[?&])application_name=[^&]*&?/g;
+
 /** Call it after `postgresAddressProblem` found no problem. */
 export function readPostgresAddress(url: string): PostgresAddress {
-  const { before, hosts, behind: given, target, sslMode } = partsOf(url);
+  const { before, hosts, behind: all, target, sslMode } = partsOf(url);
+  const given = all.replaceAll(APPLICATION_NAME, '');
   // The driver would check the certificate with `require`, too, and refuse the servers of most providers.
   const isLibpq = sslMode !== undefined && sslMode !== 'no-verify';
   // The driver trusts the usual authorities if it gets no file.

@@ -34,7 +34,7 @@ export const CANCEL_LATE = `select pg_cancel_backend(pid) from pg_stat_activity
   where application_name = '${APPLICATION_NAME}' and usename = current_user and datname = current_database()
     and state = 'active' and query_start < clock_timestamp() - interval '${STATEMENT_TIMEOUT_MS} milliseconds'`;
 
-const SERVER = `select current_database() || ' since ' || pg_postmaster_start_time() as server`;
+const SERVER = `select current_database() || ' since ' || extract(epoch from pg_postmaster_start_time()) as server`;
 
 /** DATABASE_DIRECT_URL with another database would migrate that one, and nobody would get its signals. */
 export async function refuseOtherServer(queries: Queries, direct: pg.Client): Promise<void> {

@@ -6,7 +6,7 @@ import { VERSION } from '../../version.ts';
 import { command as define } from '../command.ts';
 import { withBareDatabase } from '../database.ts';
 import { count, megabytes } from '../terminal.ts';
-import { findKey } from './key.ts';
+import { findKey, fingerprintsOf, keysText } from './key.ts';
 import { withProgress } from './progress.ts';
 
 export const command = define({
@@ -22,7 +22,7 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
     }));
     const { tables, ...info } = await withProgress(json, (onProgress) =>
       backUp(placeOf(config), file, {
-        key: key.fits ? key.fingerprint! : null,
+        keys: fingerprintsOf(key),
         version: VERSION,
         now: () => new Date(),
         onProgress,
@@ -30,9 +30,9 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
     );
     const rows = Object.values(tables).reduce((sum, table) => sum + table.rows, 0);
     const keep = key.fits
-      ? `The secret key is not in it. Keep ${key.place} in another place: a restore needs the key with the fingerprint ${info.key}.`
+      ? `The secret key is not in it. Keep ${key.place} in another place: a restore needs ${keysText(info.keys)}.`
       : `The secret key is not in it, and ${key.place} is not the key of this database. Keep the right one in another place.`;
-    const both = key.isChanging
+    const both = key.previousFingerprint
       ? '\nSECRET_KEY is being changed: keep SECRET_KEY_PREVIOUS, too, until you have a backup from after the change.'
       : '';
     const size = `${megabytes(info.bytes)}, ${count(Object.keys(tables).length, 'table')}, ${count(rows, 'row')}`;

@@ -5,7 +5,7 @@ import { databaseFile } from '../../database/sqliteFolder.ts';
 import { bad, type Check, type Finding, good, hint, withTables } from '../checks.ts';
 import { PROGRAM } from '../command.ts';
 import { megabytes, minute } from '../terminal.ts';
-import { findKey } from './key.ts';
+import { findKey, keysText } from './key.ts';
 import { countToSend, toSendText } from './toSend.ts';
 
 /** Reading so much takes a few seconds. */
@@ -62,16 +62,18 @@ async function checkPostgres(database: Database, full: boolean): Promise<Finding
   return findings.length > 0 ? findings : good('The database is not damaged, as far as PostgreSQL knows.');
 }
 
+/** PostgreSQL's codes for damaged data and damaged indexes. */
+const DAMAGED: ReadonlySet<string | undefined> = new Set(['XX001', 'XX002']);
+
 /** Reads every index. Needs the extension amcheck and the right to use it. */
 async function checkIndexes(database: Database): Promise<Finding[]> {
-  const allowed = await database.one(
-    `select 1 where to_regproc('bt_index_check') is not null
-      and has_function_privilege('bt_index_check(regclass)', 'execute')`,
+  const found = await database.one<{ allowed: boolean | null }>(
+    `select has_function_privilege(to_regprocedure('bt_index_check(regclass)'), 'execute') as allowed`,
   );
-  if (!allowed)
+  if (!found?.allowed)
     return hint(
-      'The indexes were not read: amcheck is not there.',
-      'Run "create extension amcheck" in psql as its superuser.',
+      'The indexes were not read: the extension amcheck is missing, or this user may not use it.',
+      'In psql, as a superuser: create extension amcheck; grant execute on function bt_index_check(regclass) to …',
     );
   const indexes = await database.all<{ name: string }>(
     `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
@@ -83,6 +85,7 @@ async function checkIndexes(database: Database): Promise<Finding[]> {
     await database
       .script(`select bt_index_check('"${name}"'::regclass);`)
       .catch((error: { code?: string }) => {
+        if (!DAMAGED.has(error.code)) throw error;
         findings.push(...bad(`The index ${name} is damaged (${error.code}).`, RESTORE));
       });
   }
@@ -105,8 +108,8 @@ const hold: Check = withTables(async ({ config, database }) => {
     const own = key.fingerprint === undefined ? 'there is none' : `it has ${key.fingerprint}`;
     findings.push(
       ...bad(
-        `The restored backup needs the secret key with the fingerprint ${held.key_fingerprint}.`,
-        `Put it into ${key.place}: ${own}.`,
+        `The restored backup needs ${keysText(held.key_fingerprint.split(' '))}.`,
+        `Set what is missing. Of ${key.place}: ${own}.`,
       ),
     );
   }

@@ -12,7 +12,7 @@ export interface OwnKey {
   fingerprint: string | undefined;
   fits: boolean;
   /** While SECRET_KEY changes, some rows may still need the previous one. */
-  isChanging: boolean;
+  previousFingerprint: string | undefined;
 }
 
 export async function findKey(
@@ -26,11 +26,22 @@ export async function findKey(
   const place = secretKey === undefined ? secretKeyFile : 'SECRET_KEY';
   const key =
     secretKey ?? (existsSync(secretKeyFile) ? readFileSync(secretKeyFile, 'utf8').trim() : undefined);
-  if (key === undefined) return { place, fingerprint: undefined, fits: false, isChanging: false };
+  if (key === undefined)
+    return { place, fingerprint: undefined, fits: false, previousFingerprint: undefined };
   return {
     place,
     fingerprint: keyFingerprint(createVault(key)),
     fits: await keysOpen(database, createVault(key, secretKeyPrevious)),
-    isChanging: secretKeyPrevious !== undefined,
+    previousFingerprint: secretKeyPrevious && keyFingerprint(createVault(secretKeyPrevious)),
   };
 }
+
+/** The fingerprints of the keys that open this database. */
+export const fingerprintsOf = ({ fits, fingerprint, previousFingerprint }: OwnKey): string[] =>
+  fits ? [fingerprint, previousFingerprint].filter((each) => each !== undefined) : [];
+
+/** "the secret key with the fingerprint A", or two of them. */
+export const keysText = (fingerprints: readonly string[]): string =>
+  fingerprints.length === 1
+    ? `the secret key with the fingerprint ${fingerprints[0]}`
+    : `the secret keys with the fingerprints ${fingerprints.join(' and ')} (SECRET_KEY and SECRET_KEY_PREVIOUS)`;

@@ -12,7 +12,7 @@ import { listMerchantIds } from '../../merchants/store.ts';
 import { command as define, PROGRAM } from '../command.ts';
 import { databasePlace, withDatabase } from '../database.ts';
 import { recordCommand } from '../who.ts';
-import { findKey, type OwnKey } from './key.ts';
+import { findKey, keysText, type OwnKey } from './key.ts';
 import { withProgress } from './progress.ts';
 import { countToSend, toSendText } from './toSend.ts';
 
@@ -33,7 +33,7 @@ again. Nothing is sent until "delivery release", because much of it may have bee
     }));
     const from = info ? `the backup of ${info.made_at}` : 'a copy that has no checksums';
     const lines = [
-      `Restored ${from}, ${databasePlace(config)}.`,
+      `Restored ${from}: ${databasePlace(config)}.`,
       keyText(key, info),
       `Everybody has to sign in again. Whatever was revoked after the backup works again: check users and keys.`,
       `Sending is held. Waiting: ${toSendText(waiting)}. Some of it may have been sent after the backup was made.`,
@@ -58,7 +58,7 @@ async function prepare(database: Database, info: BackupInfo | undefined): Promis
     held_at: at.toISOString(),
     reason: 'restored',
     backup_made_at: info?.made_at ?? null,
-    key_fingerprint: info?.key ?? null,
+    key_fingerprint: info?.keys.join(' ') || null,
   });
   // Sessions that ended after the backup, and links that were used after it, would work again.
   await endAllSessions(database, at);
@@ -74,8 +74,8 @@ async function prepare(database: Database, info: BackupInfo | undefined): Promis
 
 function keyText({ place, fingerprint, fits }: OwnKey, info: BackupInfo | undefined): string {
   if (fits) return `The secret key in ${place} fits.`;
-  const needed = info?.key == null ? 'the key of its database' : `the key with the fingerprint ${info.key}`;
+  const needed = info?.keys.length ? keysText(info.keys) : 'the secret key of its database';
   return `This backup needs ${needed}: ${
     fingerprint === undefined ? `${place} is missing` : `${place} has the fingerprint ${fingerprint}`
-  }. Put the right one there before you start the server.`;
+  }. Set what is missing before you start the server.`;
 }

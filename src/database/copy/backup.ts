@@ -12,8 +12,8 @@ import { openSnapshot, type Place, schemaVersion, snapshotConnection } from './p
 import { sqliteStore } from './sqliteStore.ts';
 
 interface BackupOptions {
-  /** The fingerprint of the secret key. */
-  key: string | null;
+  /** The fingerprints of the secret keys. */
+  keys: readonly string[];
   /** Of Deskbell. */
   version: string;
   now: () => Date;
@@ -33,7 +33,7 @@ const PAGES_AT_ONCE = 5000;
 export async function backUp(
   place: Place,
   file: string,
-  { key, version, now, onProgress }: BackupOptions,
+  { keys, version, now, onProgress }: BackupOptions,
 ): Promise<BackupInfo & { bytes: number }> {
   if (existsSync(file)) throw new DatabaseProblem(`${file} exists already. Choose another name.`);
   const folder = partialOf(file);
@@ -53,7 +53,7 @@ export async function backUp(
       ? copyFile(place.dataDir, made, onProgress)
       : copyFromPostgres(place, folder, onProgress, now));
     const engine = place.databaseUrl === undefined ? 'sqlite' : 'postgres';
-    const info: BackupInfo = { id: randomUUID(), made_at: madeAt, version, engine, key, tables };
+    const info: BackupInfo = { id: randomUUID(), made_at: madeAt, version, engine, keys, tables };
     complete(made, info);
     syncToDisk(made);
     if (existsSync(file)) throw new DatabaseProblem(`${file} exists already. Choose another name.`);

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { DatabaseProblem, type Engine } from '../database.ts';
@@ -17,8 +17,8 @@ export interface BackupInfo {
   /** The version of Deskbell. */
   version: string;
   engine: Engine;
-  /** The fingerprint of the secret key that it needs; null if that was not known. */
-  key: string | null;
+  /** The fingerprints of the secret keys that it needs: two while the key was being changed, none if they were not known. */
+  keys: readonly string[];
   tables: Sums;
 }
 
@@ -39,7 +39,7 @@ const damaged = (file: string, why: string, cause?: unknown) =>
 
 const HEADER = 'SQLite format 3\u0000';
 
-/** Opens the file alone: other files next to it are ignored. */
+/** Opens the file alone. A backup has nothing in other files. */
 export function openBackup(file: string): Backup {
   let size: number;
   const header = Buffer.alloc(100);
@@ -63,11 +63,23 @@ export function openBackup(file: string): Backup {
   url.searchParams.set('immutable', '1');
   const connection = new DatabaseSync(url, { readOnly: true });
   try {
-    return { info: readInfo(connection), store: sqliteStore(connection), connection };
+    const info = readInfo(connection);
+    if (!info) refuseLog(file);
+    return { info, store: sqliteStore(connection), connection };
   } catch (cause) {
     connection.close();
+    if (cause instanceof DatabaseProblem) throw cause;
     throw damaged(file, sqliteProblem(cause), cause);
   }
+}
+
+/** A copy of a database in use has its last writes in a second file. A backup has everything in one. */
+function refuseLog(file: string): void {
+  for (const log of [`${file}-wal`, `${file}-journal`])
+    if (existsSync(log) && statSync(log).size > 0)
+      throw new DatabaseProblem(
+        `${file} is a copy without its last writes: they are in ${log}. Use a file that "backup" has written, or let SQLite join them: sqlite3 ${file} 'pragma journal_mode = delete'`,
+      );
 }
 
 function readInfo(connection: DatabaseSync): BackupInfo | undefined {

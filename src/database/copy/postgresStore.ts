@@ -20,13 +20,15 @@ export async function connectPostgres(url: string): Promise<pg.Client> {
   const client = new hosts.Client({
     connectionString: hosts.url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: 0,
     keepAlive: true,
     application_name: APPLICATION_NAME,
     types,
   });
   client.on('error', () => {});
   await client.connect();
+  // The role or the database may have limits. The driver does not send a 0.
+  for (const limit of ['statement_timeout', 'idle_in_transaction_session_timeout', 'lock_timeout'])
+    await client.query(`set ${limit} = 0`);
   return client;
 }
 
