@@ -294,7 +294,7 @@ export const webhookIsReplaying = () =>
 export const webhookQueueFull = () =>
   new ApiError('CONFLICT', 'Too many events already wait for this webhook endpoint.');
 export const eventNotFound = () =>
-  new ApiError('EVENT_NOT_FOUND', 'There is no such event. Events are kept for 30 days.');
+  new ApiError('EVENT_NOT_FOUND', 'There is no such event, or it is no longer kept.');
 
 export const deliveryNotFound = () => new ApiError('DELIVERY_NOT_FOUND', 'Delivery not found.');
 export const deliveryNotFailed = () =>

@@ -216,9 +216,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // It gets what to export as functions.
   export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
   'exportSections.ts': [
-    ...['audit/export.ts', 'auth/machineKeys/export.ts', 'auth/sessions/export.ts', 'auth/team/members.ts'],
+    ...['audit/export.ts', 'auth/machineKeys/export.ts', 'auth/team/members.ts'],
     ...['conversations/export.ts', 'delivery/export.ts', 'export/'],
     ...['knowledge/export.ts', 'merchants/store.ts', 'notifications/export.ts'],
+  ],
+  'exportPeople.ts': [
+    ...['alerts/export.ts', 'audit/export.ts', 'auth/export.ts', 'auth/sessions/export.ts'],
+    ...['contract/ids.ts', PORT, 'conversations/export.ts', 'delivery/export.ts', 'delivery/phone.ts'],
+    ...['export/', 'knowledge/export.ts', 'notifications/export.ts'],
   ],
   'version.ts': ['installation.ts'],
 };

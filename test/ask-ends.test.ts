@@ -116,21 +116,34 @@ onEachEngine('the end of an ask', (engine) => {
   });
 
   it('an outcome is kept for 30 days, also if the notification is gone; what waits is kept longer', async () => {
-    const { database, config, clock } = deskbell;
+    const { database, clock } = deskbell;
     const log = createLogger({ logLevel: 'silent', logPretty: false });
+    const config = {
+      ...deskbell.config,
+      retentionDays: { ...deskbell.config.retentionDays, notifications: 1, deliveries: 1 },
+    };
     const cleanUpAfter = (days: number) =>
       cleanUp(database, config, log, new Date(clock.now().getTime() + days * 24 * 60 * 60_000));
     const waiting = (await ask({ question: question(), customer: customer() })).json.id;
-    const { id } = (await ask({ question: question(), customer: customer() })).json;
-    await answer(id);
+    const deleted = (await ask({ question: question(), customer: customer() })).json.id;
+    const expiring = (await ask({ question: question(), customer: customer() })).json.id;
+    await answer(deleted);
+    await answer(expiring);
+    await deskbell.allSent();
     const token = await deskbell.signIn();
-    assert.equal((await deskbell.call('DELETE', `${NOTIFICATIONS}/${id}`, { token })).status, 200);
+    const notification = (method: string, id: number) =>
+      deskbell.call(method, `${NOTIFICATIONS}/${id}`, { token });
+    assert.equal((await notification('DELETE', deleted)).status, 200);
 
     await cleanUpAfter(29);
-    const kept = (await call('GET', `${ASK}/${id}`)).json;
-    assert.deepEqual([kept.status, kept.answer], ['answered', 'Yes, on Fridays.']);
+    assert.equal((await notification('GET', expiring)).status, 404);
+    for (const id of [deleted, expiring]) {
+      const kept = (await call('GET', `${ASK}/${id}`)).json;
+      assert.deepEqual([kept.status, kept.answer], ['answered', 'Yes, on Fridays.']);
+    }
     await cleanUpAfter(31);
-    assertError(await call('GET', `${ASK}/${id}`), 404, 'ASK_NOT_FOUND');
+    for (const id of [deleted, expiring])
+      assertError(await call('GET', `${ASK}/${id}`), 404, 'ASK_NOT_FOUND');
     assert.equal((await call('GET', `${ASK}/${waiting}`)).json.status, 'waiting');
   });
 

@@ -132,10 +132,7 @@ onEachEngine('the commands for a person’s data', (engine) => {
     const file = join(folder, 'teo.jsonl');
     assert.equal((await command('user', 'export', teo.email, file)).code, 0);
     assert.deepEqual([...new Set(linesOf(file).map(({ type }) => type))].sort(), [
-      'audit_event',
-      'note',
-      'session',
-      'user',
+      ...['answer', 'audit_event', 'note', 'session', 'user'],
     ]);
     const again = await command('user', 'export', teo.email, file);
     assert.equal(again.code, 1);

@@ -284,16 +284,17 @@ onEachEngine('the log of events', (engine) => {
     );
   });
 
-  it('is kept for 30 days, also if nobody reads it', async () => {
+  it('is kept for 30 days, or as the setting says, also if nobody reads it', async () => {
     const { database, config, clock } = deskbell;
     const token = await deskbell.signIn();
     const from = await lastId(token);
     const log = createLogger({ logLevel: 'silent', logPretty: false });
     /** What the server does regularly, so many days later. */
-    const later = async (days: number) => {
+    const later = async (days: number, events = config.retentionDays.events) => {
       const at = new Date(clock.now().getTime() + days * 24 * 60 * 60_000);
+      const retentionDays = { ...config.retentionDays, events };
       await numberUnread(database, [1 as MerchantId], at);
-      await cleanUp(database, config, log, at);
+      await cleanUp(database, { ...config, retentionDays }, log, at);
     };
     await raise(deskbell, token);
     await later(29);
@@ -301,5 +302,8 @@ onEachEngine('the log of events', (engine) => {
     await raise(deskbell, token);
     await later(31);
     assert.deepEqual((await logOf(token, from)).events, []);
+    await raise(deskbell, token);
+    await later(31, 40);
+    assert.equal((await logOf(token, from)).events.length, 1);
   });
 });

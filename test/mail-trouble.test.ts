@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { cleanUp } from '../src/cleanUp.ts';
+import { createLogger } from '../src/log.ts';
 import { PAUSES_SECONDS } from '../src/mail/sender.ts';
 import { type Deskbell, onEachEngine, startDeskbell, useOwners } from './harness.ts';
 import { type MailServer, mailSettings, newAddress, startMailServer, tokenIn } from './stand-ins/mail.ts';
 
+const DAY_MS = 24 * 60 * 60_000;
 const INVITES = '/api/v1/invites';
 
 onEachEngine('while mail does not work', (engine) => {
@@ -57,6 +60,24 @@ onEachEngine('while mail does not work', (engine) => {
     assert.equal(json.mailed, false);
     const [newest] = (await deskbell.call('GET', INVITES, { token: owners.aurora })).json;
     assert.equal(newest.mail, null);
+  });
+
+  it('a mail that waits is never removed, whatever its age; one that has ended is', async () => {
+    mail.next(450);
+    const { email } = await invite();
+    const { database, config, clock } = deskbell;
+    const log = createLogger({ logLevel: 'silent', logPretty: false });
+    const inTwoYears = () => cleanUp(database, config, log, new Date(clock.now().getTime() + 730 * DAY_MS));
+    const states = async () => {
+      const rows = await database.all<{ state: string }>('select distinct state from mails');
+      return rows.map(({ state }) => state);
+    };
+    await inTwoYears();
+    assert.deepEqual(await states(), ['queued']);
+    await pass(PAUSES_SECONDS[0]!);
+    assert.equal(mail.received.filter(({ to }) => to.includes(email)).length, 1);
+    await inTwoYears();
+    assert.deepEqual(await states(), []);
   });
 
   it('another shop that invited the same person sees nothing of it', async () => {

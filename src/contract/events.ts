@@ -88,7 +88,8 @@ export const EventLog = Type.Object(
   },
   {
     title: 'EventLog',
-    description: 'Events after `after`, oldest first. They are kept for 30 days.',
+    description:
+      'Events after `after`, oldest first. They are kept for 30 days, unless the server has another setting.',
     examples: [{ events: [], last_id: 17, more: false }],
   },
 );

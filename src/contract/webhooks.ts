@@ -23,7 +23,8 @@ const fields = {
   events: NullOr(Types, 'The types of events that it receives; null for all.'),
   description: NullOr(Type.String()),
   enabled: Type.Boolean({
-    description: 'Whether events are sent. While it is false, they wait for up to 30 days.',
+    description:
+      'Whether events are sent. While it is false, they wait as long as events are kept: 30 days by default.',
   }),
   include_content: Type.Boolean({
     description:

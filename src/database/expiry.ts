@@ -6,6 +6,8 @@ export interface Expiring {
   /** The time from which a row is kept for `keptMs`. */
   column: string;
   keptMs: number;
+  /** A condition in SQL: rows without it stay, whatever their age. */
+  where?: string;
 }
 
 /** Small enough to stay within every time-out, and to delay others who need the same rows only briefly. */
@@ -21,18 +23,19 @@ const AMONG: Record<Engine, (rows: string) => string> = {
 /** Removes expired rows in batches, and returns how many. Any number of processes may do it at the same time. */
 export async function removeExpired(
   database: Database,
-  { table, column, keptMs }: Expiring,
+  { table, column, keptMs, where }: Expiring,
   at: Date,
 ): Promise<number> {
   const row = ROW[database.engine];
   // The order makes PostgreSQL use the column's index; without it, it scanned the table when little had expired.
-  const rows = `select ${row} from ${table} where ${column} < $1 order by ${column} limit ${BATCH_SIZE}`;
+  const expired = where === undefined ? `${column} < $1` : `${column} < $1 and ${where}`;
+  const rows = `select ${row} from ${table} where ${expired} order by ${column} limit ${BATCH_SIZE}`;
   const before = new Date(at.getTime() - keptMs).toISOString();
   let removed = 0;
   for (;;) {
     const gone = await database.run(
       // The condition appears twice: PostgreSQL checks it again for a row that was changed in the meantime.
-      `delete from ${table} where ${row} ${AMONG[database.engine](rows)} and ${column} < $1 returning 1 as gone`,
+      `delete from ${table} where ${row} ${AMONG[database.engine](rows)} and ${expired} returning 1 as gone`,
       [before],
     );
     removed += gone.length;

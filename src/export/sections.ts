@@ -43,3 +43,15 @@ export const sectionById = (type: string, sql: string): ExportSection => ({
   type,
   read: (queries, merchantId, last, limit) => queries.all(sql, [merchantId, Number(last?.id ?? 0), limit]),
 });
+
+/** These columns are stored as JSON texts. */
+export const withJson = (section: ExportSection, columns: readonly string[]): ExportSection => ({
+  ...section,
+  read: async (...given) =>
+    (await section.read(...given)).map((row) => ({
+      ...row,
+      ...Object.fromEntries(
+        columns.map((name) => [name, row[name] === null ? null : JSON.parse(String(row[name]))]),
+      ),
+    })),
+});

@@ -147,7 +147,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
             description:
               'The same events, for polling: send `last_id` as `after` the next time. With `wait`, the call waits for an ' +
               'event if there is none; if too many requests of the caller or merchant wait already, it gets 429 instead. ' +
-              'Events are kept for 30 days.',
+              'Events are kept for 30 days, unless the server has another setting.',
             errors: [
               ...TOKEN_ERRORS,
               tooManyWaits('user or key', 1000, 5),

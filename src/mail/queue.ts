@@ -180,11 +180,13 @@ export async function retryMail(
   );
 }
 
-/** Longer than all attempts take. */
+/** The limits count mails of the last day; owners see for as long as an invitation is valid what became of its mail. */
 export const EXPIRING_MAILS: Expiring = {
   table: 'mails',
   column: 'created_at',
   keptMs: 8 * 24 * 60 * 60_000,
+  // Sending may be on hold, or off, for longer.
+  where: `state <> 'queued'`,
 };
 
 /** How many wait to be sent. */

@@ -1,6 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
+import { removeNotifications } from './retention.ts';
 
 /** Removes a customer's notifications, asks and stored responses. */
 
@@ -33,16 +34,14 @@ export async function lockNotifications(
   });
 }
 
-/** Removes notifications that the caller has locked, for good. The statistics still count them. */
+/** Removes notifications that the caller has locked, for good, with their asks. */
 export async function removeForGood(
   tx: Transaction,
   merchantId: MerchantId,
   ids: readonly number[],
 ): Promise<void> {
-  const own = ownIdIn(tx.engine, '$1', '$2');
-  await tx.run(`update notifications set counted_for_good = 1 where ${own}`, [merchantId, ids]);
-  await tx.run(`delete from asks where ${own}`, [merchantId, ids]);
-  await tx.run(`delete from notifications where ${own}`, [merchantId, ids]);
+  await tx.run(`delete from asks where ${ownIdIn(tx.engine, '$1', '$2')}`, [merchantId, ids]);
+  await removeNotifications(tx, merchantId, ids);
 }
 
 /** Those of these notifications that exist and are of other conversations. */

@@ -32,3 +32,14 @@ export const NOTES_OF_CONVERSATION = `select t.id, t.notification_id, t.user_id,
 
 /** Of one author, who is $4. */
 export const NOTES_OF_USER = EXPORTED_NOTES.replace('and id > $2', 'and id > $2 and user_id = $4');
+
+/** What the user answered, or is responsible for. */
+export const ANSWERS_OF_USER = `select id, conversation_id, status, outcome, updated_at,
+    case when answered_by = $4 then answer end as answer
+  from notifications where merchant_id = $1 and id > $2 and (answered_by = $4 or assigned_to = $4)
+  order by id limit $3`;
+
+/** Whether a notification, which may be gone, is of a conversation. */
+export const isInConversation = (merchantId: string, notificationId: string, conversationId: string) =>
+  `(select n.conversation_id from notifications n
+    where n.merchant_id = ${merchantId} and n.id = ${notificationId}) = ${conversationId}`;

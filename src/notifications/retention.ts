@@ -1,13 +1,13 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database } from '../database/database.ts';
+import type { Database, Transaction } from '../database/database.ts';
+import { ownIdIn } from '../database/ids.ts';
 import { isBeingSent } from '../delivery/queue/deliveries.ts';
-import { removeForGood } from './erase.ts';
 
 const BATCH_MAX = 200;
 
 /**
- * Removes what was answered or resolved before this time, with its ask and its notes. The statistics still count it. What
- * is pending stays, and so does an answer that can be undone or whose message is not sent yet.
+ * Removes what was answered or resolved before this time, with its notes. What is pending stays, and so does an answer
+ * that can be undone or whose message is not sent yet. Asks have a time of their own: see `EXPIRING_ASKS`.
  */
 export async function removeOldNotifications(
   database: Database,
@@ -26,9 +26,20 @@ export async function removeOldNotifications(
           [merchantId, before.toISOString()],
         );
         const ids = rows.map(({ id }) => id).sort((a, b) => a - b);
-        if (ids.length > 0) await removeForGood(tx, merchantId, ids);
+        if (ids.length > 0) await removeNotifications(tx, merchantId, ids);
         return ids.length;
       });
     }
   }
+}
+
+/** Removes notifications that the caller has locked. The statistics still count them. */
+export async function removeNotifications(
+  tx: Transaction,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<void> {
+  const own = ownIdIn(tx.engine, '$1', '$2');
+  await tx.run(`update notifications set counted_for_good = 1 where ${own}`, [merchantId, ids]);
+  await tx.run(`delete from notifications where ${own}`, [merchantId, ids]);
 }

@@ -169,7 +169,8 @@ export function webhookEventRoutes({
         schema: {
           ...describeRoute('webhooks', 'List what was sent to a webhook endpoint', {
             operationId: 'listWebhookAttempts',
-            description: 'Newest first, kept for 30 days. Send `next_cursor` as `cursor` for the next page.',
+            description:
+              'Newest first, kept as long as events: 30 days by default. Send `next_cursor` as `cursor` for the next page.',
             errors: [...ERRORS, webhookNotFound(), cursorInvalid(CURSOR_SOURCE)],
           }),
           params: parameterSchema('webhook_id'),

@@ -144,7 +144,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       file: 'src/events/log.ts',
       find: 'if (waiting === null && (oldest === null || oldest >= yesterday)) continue;',
       replace: 'if (waiting === null) continue;',
-      test: 'is kept for 30 days, also if nobody reads it',
+      test: 'is kept for 30 days, or as the setting says, also if nobody reads it',
     },
   ]),
   ...caughtBy('test/events.test.ts', [

@@ -23,10 +23,29 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'an erasure takes the statistics with it',
-      file: 'src/notifications/erase.ts',
+      file: 'src/notifications/retention.ts',
       find: 'set counted_for_good = 1',
       replace: 'set counted_for_good = null',
       test: 'is in no table, index or file any more, by whatever way the person came in',
+    },
+  ]),
+  ...caughtBy('test/ask-ends.test.ts', [
+    {
+      name: 'an outcome is removed with its notification',
+      file: 'src/notifications/retention.ts',
+      find: 'await tx.run(`delete from notifications where ${own}`, [merchantId, ids]);',
+      replace:
+        'await tx.run(`delete from asks where ${own}`, [merchantId, ids]); await tx.run(`delete from notifications where ${own}`, [merchantId, ids]);',
+      test: 'an outcome is kept for 30 days, also if the notification is gone; what waits is kept longer',
+    },
+  ]),
+  ...caughtBy('test/mail-trouble.test.ts', [
+    {
+      name: 'a mail that waits is removed when it is old',
+      file: 'src/mail/queue.ts',
+      find: "  where: `state <> 'queued'`,\n",
+      replace: '',
+      test: 'a mail that waits is never removed, whatever its age; one that has ended is',
     },
   ]),
   ...caughtBy('test/retention.test.ts', [

@@ -2,7 +2,7 @@ import { findPerson } from '../../conversations/erase.ts';
 import { findConversation } from '../../conversations/store.ts';
 import { CHANGES } from '../../database/database.ts';
 import { beginErasure } from '../../erasure/erase.ts';
-import { customerSections } from '../../exportSections.ts';
+import { customerSections } from '../../exportPeople.ts';
 import { command, Failure, UsageError } from '../command.ts';
 import { merchantOf, withDatabase } from '../database.ts';
 import { count } from '../terminal.ts';
@@ -35,7 +35,8 @@ export const exportConversation = command({
       const ids = await findPerson(database, merchant.id, idOf(ID));
       if (ids.length === 0) throw new Failure(`${merchant.name} has no conversation ${ID}.`);
       await recordCommand(database, 'conversation.exported', merchant.id, { conversation_id: idOf(ID) });
-      const lines = await writeExport(database, merchant.id, customerSections(ids), FILE);
+      const sections = await customerSections(database, merchant.id, ids);
+      const lines = await writeExport(database, merchant.id, sections, FILE);
       return { text: `${count(lines, 'line')} are in ${FILE}.`, json: { lines, conversation_ids: ids } };
     }),
 });

@@ -3,7 +3,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import { REVOCATIONS } from '../../database/database.ts';
 import { deleteUser as remove } from '../../erasure/colleague.ts';
 import { ApiError } from '../../errors.ts';
-import { colleagueSections } from '../../exportSections.ts';
+import { userSections } from '../../exportPeople.ts';
 import { command, Failure } from '../command.ts';
 import { withDatabase } from '../database.ts';
 import { count } from '../terminal.ts';
@@ -15,7 +15,8 @@ import { writeExport } from './file.ts';
 
 export const exportUser = command({
   about: 'Write what is stored about a user to a file',
-  details: 'JSON Lines: the user, sessions, notes and what the audit log has. Only you can read the file.',
+  details:
+    'JSON Lines: account, sessions, devices, what the user wrote, and what the audit log has; no secrets. Only you can read the file.',
   arguments: ['EMAIL', 'FILE'],
   run: ({ EMAIL, FILE }) =>
     withDatabase(async (database) => {
@@ -24,7 +25,7 @@ export const exportUser = command({
       if (!user) throw new Failure(`There is no user ${email}.`);
       await recordCommand(database, 'user.exported', user.merchant_id, { user_id: user.id });
       const merchantId = (user.merchant_id ?? 0) as MerchantId;
-      const lines = await writeExport(database, merchantId, colleagueSections(user.id), FILE);
+      const lines = await writeExport(database, merchantId, userSections(user.id), FILE);
       return { text: `${count(lines, 'line')} about ${email} are in ${FILE}.`, json: { lines } };
     }),
 });
