@@ -6,6 +6,7 @@ import { freePort } from '../scripts/services.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { FAILURE_REASONS, failureReason } from '../src/delivery/failures.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
+import { newSecretKey } from '../src/secrets.ts';
 import { VERSION } from '../src/version.ts';
 import { createDemoDatabase, engines } from './databases.ts';
 import { onEachEngine, QUESTION, raise, useDeskbell, useOwners } from './harness.ts';
@@ -188,6 +189,22 @@ describe('a worker', needsPostgres, () => {
 
       assert.equal((await worker.stop()).code, 0);
       await assert.rejects(fetch(`${url}/healthz`));
+    } finally {
+      await shared.remove();
+    }
+  });
+
+  it('that cannot start says why and exits, and nothing stays open that looks healthy', { timeout: 60_000 }, async () => {
+    const shared = await createDemoDatabase('postgres', 'weak');
+    const settings = { ...shared.env, METRICS_PORT: String(await freePort()) };
+    try {
+      const first = run(settings, WORK);
+      await first.waitForOutput(/sending messages/);
+      assert.equal((await first.stop()).code, 0);
+      const worker = run({ ...settings, SECRET_KEY: newSecretKey() }, WORK);
+      assert.equal((await worker.ended).code, 1);
+      assert.match(worker.stderr(), /^SECRET_KEY is not the key of this database\..*\n$/);
+      assert.doesNotMatch(worker.stdout(), /sending messages/);
     } finally {
       await shared.remove();
     }
