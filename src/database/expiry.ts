@@ -23,6 +23,7 @@ export async function removeExpired(
   database: Database,
   { table, column, keptMs }: Expiring,
   at: Date,
+  stop?: AbortSignal,
 ): Promise<number> {
   const row = ROW[database.engine];
   // The order makes PostgreSQL use the column's index; without it, it scanned the table when little had expired.
@@ -36,6 +37,6 @@ export async function removeExpired(
       [before],
     );
     removed += gone.length;
-    if (gone.length < BATCH_SIZE) return removed;
+    if (gone.length < BATCH_SIZE || stop?.aborted) return removed;
   }
 }
