@@ -75,7 +75,12 @@ async function work(opened: Database, config: Config): Promise<number> {
       log,
       now,
     });
-    const releasing = releaseAnswers({ database, outbox: createOutbox(database, config, onFailed), log, now });
+    const releasing = releaseAnswers({
+      database,
+      outbox: createOutbox(database, config, onFailed),
+      log,
+      now,
+    });
     for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
     log.info({ channel: config.channel.name }, 'sending messages');
     log.flush();
