@@ -8,6 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { compareVersions } from '../src/database/upgrade/files.ts';
 import { beforeUpgrade, unreleased, withVersion } from './build/changelog.ts';
 
 const SEMVER = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;
@@ -68,19 +69,13 @@ function release(): void {
 
 function refusal(): string | undefined {
   if (!SEMVER.test(version)) return 'Give the new version: npm run release -- 0.2.0';
-  if (!isNewer(version, current)) return `${version} is not newer than ${current}.`;
+  if (compareVersions(version, current) <= 0) return `${version} is not newer than ${current}.`;
   if (git('branch', '--show-current') !== 'main') return 'Releases are made on the branch main.';
   if (git('tag', '--list', `v${version}`) !== '') return `The tag v${version} exists.`;
   if (git('status', '--porcelain') !== '')
     return 'There are changes that are not committed. Commit them, or run "git restore .".';
   if (unreleased(changelog) === '') return 'CHANGELOG.md has nothing under "Unreleased".';
   return undefined;
-}
-
-function isNewer(one: string, other: string): boolean {
-  const [a, b] = [one, other].map((text) => text.split('.').map(Number)) as [number[], number[]];
-  const first = a.findIndex((part, index) => part !== b[index]);
-  return first >= 0 && a[first]! > b[first]!;
 }
 
 /** The new texts of all files that contain our version. */

@@ -8,6 +8,7 @@ import { expiringRevocations } from './auth/sessions/revocations.ts';
 import { expiringSessions } from './auth/sessions/store.ts';
 import { EXPIRING_INVITES } from './auth/team/invites.ts';
 import type { Config, RetentionDays } from './config.ts';
+import type { MerchantId } from './contract/ids.ts';
 import { bytesOfSent, countSent, expiringMessages } from './conversations/messages.ts';
 import type { Database } from './database/database.ts';
 import { type Expiring, removeExpired } from './database/expiry.ts';
@@ -15,7 +16,7 @@ import { EXPIRING_FORMER_CHANNELS } from './delivery/channels/settings.ts';
 import { EXPIRING_UPDATES } from './delivery/channels/whatsapp/inbound.ts';
 import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
 import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
-import { EXPIRING_REACHED, removeOldDeliveries } from './delivery/retention.ts';
+import { EXPIRING_REACHED, removeOldDeliveries, type StoredTexts } from './delivery/retention.ts';
 import { expiringEvents } from './events/log.ts';
 import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { EXPIRING_REMOVALS } from './knowledge/documents/removals.ts';
@@ -27,8 +28,17 @@ import { EXPIRING_STATISTICS } from './notifications/progress/weeks.ts';
 import { removeOldNotifications } from './notifications/retention.ts';
 import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 
-/** Each table separately: if one fails, the others continue. Several processes may clean up at the same time. */
-export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
+/**
+ * Each table separately: if one fails, the others continue. Several processes may clean up at the same time. If it is
+ * stopped, the next run does the rest.
+ */
+export async function cleanUp(
+  database: Database,
+  config: Config,
+  log: Logger,
+  at: Date,
+  stop?: AbortSignal,
+): Promise<void> {
   const { retentionDays: kept } = config;
   for (const expiring of [
     ...EXPIRING_ATTEMPTS,
@@ -51,7 +61,8 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     ...unlessForEver(kept.audit, expiringAudit),
     ...unlessForEver(kept.messages, expiringMessages),
   ]) {
-    await removeExpired(database, expiring, at).catch((err) =>
+    if (stop?.aborted) return;
+    await removeExpired(database, expiring, at, stop).catch((err) =>
       log.warn({ err, table: expiring.table }, 'cannot remove expired rows; will retry'),
     );
   }
@@ -64,7 +75,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
   await removeOldEvents(database, kept.events, at).catch((err) =>
     log.warn({ err, table: 'deliveries' }, 'cannot remove expired rows; will retry'),
   );
-  await removePerMerchant(database, kept, log, at).catch((err) =>
+  await removePerMerchant(database, kept, log, at, stop).catch((err) =>
     log.warn({ err }, 'cannot remove old notifications and messages; will retry'),
   );
   // A process may sign with a replaced key for half a minute more, so we wait five minutes.
@@ -73,6 +84,12 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     log.warn({ err }, 'cannot remove old signing keys; will retry'),
   );
 }
+
+/** What a merchant has stored, without the messages that are removed. */
+const storageOf = (merchantId: MerchantId): StoredTexts => ({
+  lock: (tx) => countSent(tx, merchantId, 0),
+  remove: (tx, texts) => countSent(tx, merchantId, -texts.reduce((sum, text) => sum + bytesOfSent(text), 0)),
+});
 
 const unlessForEver = (days: number, expiring: (days: number) => Expiring): Expiring[] =>
   days === 0 ? [] : [expiring(days)];
@@ -86,20 +103,25 @@ async function removePerMerchant(
   kept: RetentionDays,
   log: Logger,
   at: Date,
+  stop: AbortSignal | undefined,
 ): Promise<void> {
   if (kept.notifications === 0 && kept.deliveries === 0) return;
   const before = (days: number) => new Date(at.getTime() - days * DAY_MS);
   for (let last = 0; ; ) {
     const merchantIds = await listMerchantIds(database, last, MERCHANTS_AT_ONCE);
     for (const merchantId of merchantIds) {
+      if (stop?.aborted) return;
       try {
         if (kept.notifications > 0)
-          await removeOldNotifications(database, merchantId, before(kept.notifications));
+          await removeOldNotifications(database, merchantId, before(kept.notifications), stop);
         if (kept.deliveries > 0)
-          await removeOldDeliveries(database, merchantId, before(kept.deliveries), async (texts) => {
-            const bytes = texts.reduce((sum, text) => sum + bytesOfSent(text), 0);
-            if (bytes > 0) await countSent(database, merchantId, -bytes);
-          });
+          await removeOldDeliveries(
+            database,
+            merchantId,
+            before(kept.deliveries),
+            storageOf(merchantId),
+            stop,
+          );
       } catch (err) {
         // A problem with one merchant must not stop the others.
         log.warn({ err, merchant_id: merchantId }, 'cannot remove what is old; will retry');

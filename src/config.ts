@@ -7,7 +7,7 @@ import { type EmbeddingsConfig, readEmbeddings } from './config/embeddings.ts';
 import { allowedHosts, readHosts, readOrigins, readPublicUrl, readTrustProxy } from './config/hosts.ts';
 import { type MailConfig, readMail } from './config/mail.ts';
 import { withSecretFiles } from './config/secretFiles.ts';
-import { PROTOCOLS, readTelemetry, SAMPLERS, type TelemetryConfig } from './config/telemetry.ts';
+import { readTelemetry, SAMPLERS, type TelemetryConfig } from './config/telemetry.ts';
 import { type UnknownSetting, unknownSettings } from './config/unknown.ts';
 import { createReader, type Environment } from './config/values.ts';
 import { CHANNEL_NAMES } from './delivery/channels/descriptors.ts';
@@ -316,9 +316,24 @@ export function readConfig(given: Environment = process.env): Config {
           metrics: choice('OTEL_METRICS_EXPORTER', ['otlp', 'none'], 'otlp'),
           logs: choice('OTEL_LOGS_EXPORTER', ['otlp', 'none'], 'otlp'),
         },
-        headers: text('OTEL_EXPORTER_OTLP_HEADERS'),
-        protocol: choice('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOCOLS, 'http/protobuf'),
-        timeoutMs: integer('OTEL_EXPORTER_OTLP_TIMEOUT', 10_000, 100, 60_000),
+        headers: {
+          all: text('OTEL_EXPORTER_OTLP_HEADERS'),
+          traces: text('OTEL_EXPORTER_OTLP_TRACES_HEADERS'),
+          metrics: text('OTEL_EXPORTER_OTLP_METRICS_HEADERS'),
+          logs: text('OTEL_EXPORTER_OTLP_LOGS_HEADERS'),
+        },
+        protocols: {
+          all: text('OTEL_EXPORTER_OTLP_PROTOCOL'),
+          traces: text('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'),
+          metrics: text('OTEL_EXPORTER_OTLP_METRICS_PROTOCOL'),
+          logs: text('OTEL_EXPORTER_OTLP_LOGS_PROTOCOL'),
+        },
+        timeouts: {
+          all: text('OTEL_EXPORTER_OTLP_TIMEOUT'),
+          traces: text('OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'),
+          metrics: text('OTEL_EXPORTER_OTLP_METRICS_TIMEOUT'),
+          logs: text('OTEL_EXPORTER_OTLP_LOGS_TIMEOUT'),
+        },
         serviceName: text('OTEL_SERVICE_NAME'),
         resourceAttributes: text('OTEL_RESOURCE_ATTRIBUTES'),
         sampler: choice('OTEL_TRACES_SAMPLER', SAMPLERS, 'parentbased_always_on'),

@@ -9,8 +9,8 @@ import { logProcessEvents } from './processOutput.ts';
 import { openServer, type Server } from './server.ts';
 
 /**
- * Counted from the end of `DRAIN_SECONDS`. Supervisors kill a process after ten seconds. By default no request takes longer than five seconds, so
- * connections that are still open after six are closed.
+ * Counted from the end of `DRAIN_SECONDS`. By default no request takes longer than five seconds, so connections that are
+ * still open after six are closed. The process ends within ten: supervisors wait for both (see deploy/README.md).
  */
 const CLOSE_CONNECTIONS_AFTER_MS = 6000;
 const EXIT_AFTER_MS = 9500;

@@ -42,6 +42,7 @@ import { expireAsks } from './notifications/asks/expire.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
 import { observe } from './observe.ts';
+import { type Regularly, regularly } from './regularly.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
 import { VERSION } from './version.ts';
@@ -156,17 +157,15 @@ export async function openServer(
     const expiring = expireAsks({ database, log, now });
     const releasing = releaseAnswers({ database, outbox, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
-    const cleaning = setInterval(() => cleanUp(database, config, log, now()), CLEAN_UP_EVERY_MS).unref();
+    const cleaning = regularly(CLEAN_UP_EVERY_MS, (signal) => cleanUp(database, config, log, now(), signal));
     return {
       app,
       database,
       background,
       drain,
       async close() {
-        clearInterval(cleaning);
         keyFollower?.stop();
-        await Promise.all([expiring.stop(), releasing.stop()]);
-        clearInterval(numbering);
+        await Promise.all([expiring, releasing, numbering, cleaning].map((one) => one.stop()));
         // The worker finishes what it is sending while the clients disconnect.
         const sent = background?.stop();
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
@@ -227,20 +226,15 @@ const NUMBER_EVERY_MS = 10_000;
 const MERCHANTS_AT_ONCE = 100;
 
 /** The next hundred merchants each time. */
-function numberUnreadRegularly(database: Database, log: Logger, now: () => Date): NodeJS.Timeout {
+function numberUnreadRegularly(database: Database, log: Logger, now: () => Date): Regularly {
   let last = 0;
-  let working = false;
-  return setInterval(async () => {
-    if (working) return;
-    working = true;
+  return regularly(NUMBER_EVERY_MS, async () => {
     try {
       const ids = await listMerchantIds(database, last, MERCHANTS_AT_ONCE);
       await numberUnread(database, ids, now());
       last = ids.length < MERCHANTS_AT_ONCE ? 0 : ids.at(-1)!;
     } catch (err) {
       log.warn({ err }, 'cannot number events; will retry');
-    } finally {
-      working = false;
     }
-  }, NUMBER_EVERY_MS).unref();
+  });
 }

@@ -381,6 +381,9 @@ describe('the migrations', () => {
     it(`${name} has complete statements for each engine, and does not begin or end a transaction`, () => {
       const text = read('migrations', name);
       const markers = [...text.matchAll(/^\s*-- @(.*)$/gm)].map(([, marker]) => marker!.trim());
+      // A misspelled one would have no effect: its lines would be for both engines.
+      const known = /^(sqlite|postgres|both|concurrently|(expand|contract) \d+\.\d+\.\d+|background \w+)$/;
+      for (const marker of markers) assert.match(marker, known);
       const sections = markers.filter((marker) => ['sqlite', 'postgres', 'both'].includes(marker));
       assert.equal(sections.at(-1) ?? 'both', 'both', 'the rest of the file would be for one engine only');
       for (const engine of ['sqlite', 'postgres'] as const) {

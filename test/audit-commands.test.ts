@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, it } from 'node:test';
+import { COMMANDS } from '../src/cli/program.ts';
 import type { AuditEvent } from '../src/contract/audit.ts';
-import { root, run, runAsProcess, settingsOf } from './command.ts';
+import { run, runAsProcess, settingsOf } from './command.ts';
 import { onEachEngine, raise, useDeskbell } from './harness.ts';
 
 type Event = AuditEvent & { merchant_id: number | null };
@@ -101,6 +102,7 @@ onEachEngine('the audit log of the command line', (engine) => {
         [['delivery', 'release'], 'sending.released', null, {}],
         [['key', 'add', 'Bot', ...to(3)], 'machine_key.added', 3, {}],
         [['key', 'revoke', '1', ...to(3)], 'machine_key.revoked', 3, {}],
+        [['backup', join(folder, 'b')], 'database.backed_up', null, {}],
         [['keys', 'rotate'], 'key.rotated', null, { keys_removed: 0 }],
       ];
     const [first, ...others] = commands;
@@ -129,10 +131,11 @@ onEachEngine('the audit log of the command line', (engine) => {
     const [retried] = (await deskbell.call('GET', '/api/v1/audit?what=delivery.retried', { token })).json;
     assert.deepEqual(retried.who, { kind: 'operator', user_id: null, name: null });
 
-    // Not run here: the database has the demo and is migrated, the user has no second factor, and other tests delete.
-    const once = ['demo', 'db migrate', 'user reset-factors'];
+    // Not run here: the database has the demo and is migrated, the user has no second factor, and other tests delete,
+    // restore and move.
+    const once = ['demo', 'db migrate', 'user reset-factors', 'restore', 'move'];
     once.push('merchant delete', 'user delete', 'conversation delete');
-    const changing = commands.map(([[group, name]]) => `${group} ${name}`);
+    const changing = commands.map(([[group, name]]) => (group === 'backup' ? group : `${group} ${name}`));
     assert.deepEqual([...changing, ...READING, ...once].sort(), (await commandNames()).sort());
   });
 
@@ -155,13 +158,10 @@ onEachEngine('the audit log of the command line', (engine) => {
 
 /** All commands, as they are called. */
 async function commandNames(): Promise<string[]> {
-  const files = globSync('*.ts', { cwd: join(root, 'src/cli'), exclude: ['main.ts', '*.test.ts'] });
   const names = await Promise.all(
-    files.map(async (file) => {
-      const loaded = await import(join(root, 'src/cli', file));
-      const group = file.replace('.ts', '');
-      if (loaded.commands) return Object.keys(loaded.commands).map((name) => `${group} ${name}`);
-      return loaded.command?.run ? [group] : [];
+    Object.entries(COMMANDS).map(async ([name, { load }]) => {
+      const file = await load();
+      return 'commands' in file ? Object.keys(file.commands).map((own) => `${name} ${own}`) : [name];
     }),
   );
   return names.flat();

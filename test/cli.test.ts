@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { COMMANDS } from '../src/cli/program.ts';
 import { secretKeyProblem } from '../src/secrets.ts';
 import { VERSION } from '../src/version.ts';
 import { type Run, root, run, runAsProcess } from './command.ts';
@@ -246,6 +247,15 @@ describe('the command line without a database', () => {
     assert.equal(version.stdout, `${VERSION}\n`);
     for (const { code, stderr } of [bare, help, group, command, version])
       assert.deepEqual([code, stderr], [0, '']);
+  });
+
+  it('names every command of a group in the overview', async () => {
+    for (const [name, { about, load }] of Object.entries(COMMANDS)) {
+      const file = await load();
+      if (!('commands' in file)) continue;
+      const [, named = ''] = about.split(': ');
+      assert.deepEqual(named.split(', ').sort(), Object.keys(file.commands).sort(), name);
+    }
   });
 
   const misuses: [string[], RegExp][] = [

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
+import { COMMANDS } from '../src/cli/program.ts';
 import type { Engine } from '../src/database/database.ts';
 import { run } from './command.ts';
 import { createDemoDatabase, createTestDatabase, engines } from './databases.ts';
@@ -128,12 +129,13 @@ function checkSyntax({ language, text }: Sample): void {
 }
 
 describe('the text of the docs', () => {
-  const commands =
-    /^(?:npm run deskbell -- )(.+)|^((?:merchant|user|conversation|knowledge|channel|delivery|key|keys|db) [a-z].*)/;
+  // As they are called in a clone and when it is installed, or without the program's name.
+  const called = /^(?:sudo -u deskbell )?(?:npm run deskbell --|(?:\/opt\/deskbell\/)?(?:bin\/)?deskbell) (.+)$/s;
+  const bare = new RegExp(`^(?:${Object.keys(COMMANDS).join('|')})(?: .+)?$`, 's');
   const mentioned = new Set(
-    PAGES.flatMap((page) => [...proseOf(page).matchAll(/`([^`\n]+)`/g)])
-      .flatMap(([, code]) => commands.exec(code!)?.slice(1) ?? [])
-      .filter((command) => command !== undefined),
+    PAGES.flatMap((page) => [...proseOf(page).matchAll(/`([^`\n]+(?:\n[^`\n]+)?)`/g)])
+      .flatMap(([, code]) => called.exec(code!)?.[1] ?? bare.exec(code!)?.[0] ?? [])
+      .map((command) => command.replaceAll(/\s+/g, ' ')),
   );
 
   it('mentions npm scripts that exist', () => {

@@ -6,6 +6,7 @@ import { freePort } from '../scripts/services.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { FAILURE_REASONS, failureReason } from '../src/delivery/failures.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
+import { newSecretKey } from '../src/secrets.ts';
 import { VERSION } from '../src/version.ts';
 import { createDemoDatabase, engines } from './databases.ts';
 import { onEachEngine, QUESTION, raise, useDeskbell, useOwners } from './harness.ts';
@@ -127,19 +128,27 @@ onEachEngine('a message that fails for good', (engine) => {
     assert.equal(lastLine().delivery_id, id);
   });
 
-  it('is counted when its number is not valid, and the number is not logged', async () => {
+  it('is counted once when its number is not valid, even if several answer, and the number is not logged', async () => {
     const { deskbell } = whatsapp;
     const address = await raise(deskbell, token);
     await deskbell.database.run(
       `update conversations set customer_phone = '12-canary-34' where merchant_id = 1 and id = $1`,
       [QUESTION.conversation_id],
     );
-    const { status, text } = await deskbell.call('POST', `${address}/answer`, {
-      token,
-      body: { answer: 'Yes.' },
-    });
-    assert.equal(status, 200, text);
+    // With a key it is a transaction, which may be run again.
+    const replies = await Promise.all(
+      range(0, 6).map((n) =>
+        deskbell.call('POST', `${address}/answer`, {
+          token,
+          headers: n % 2 === 0 ? { 'Idempotency-Key': `wrong-number-${n}` } : {},
+          body: { answer: 'Yes.' },
+        }),
+      ),
+    );
+    assert.equal(replies.filter(({ status }) => status === 200).length, 1);
     assert.equal(await failed({ channel: 'none', reason: 'wrong_number' }), 1);
+    const { json } = await deskbell.call('GET', address, { token });
+    assert.equal(lastLine().delivery_id, json.delivery.id);
     assert.ok(!deskbell.logged.some((line) => line.includes('canary')));
   });
 });
@@ -188,6 +197,24 @@ describe('a worker', needsPostgres, () => {
 
       assert.equal((await worker.stop()).code, 0);
       await assert.rejects(fetch(`${url}/healthz`));
+    } finally {
+      await shared.remove();
+    }
+  });
+
+  it('that cannot start says why and exits, and nothing stays open that looks healthy', {
+    timeout: 60_000,
+  }, async () => {
+    const shared = await createDemoDatabase('postgres', 'weak');
+    const settings = { ...shared.env, METRICS_PORT: String(await freePort()) };
+    try {
+      const first = run(settings, WORK);
+      await first.waitForOutput(/sending messages/);
+      assert.equal((await first.stop()).code, 0);
+      const worker = run({ ...settings, SECRET_KEY: newSecretKey() }, WORK);
+      assert.equal((await worker.ended).code, 1);
+      assert.match(worker.stderr(), /^SECRET_KEY is not the key of this database\..*\n$/);
+      assert.doesNotMatch(worker.stdout(), /sending messages/);
     } finally {
       await shared.remove();
     }

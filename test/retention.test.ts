@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { cleanUp } from '../src/cleanUp.ts';
 import { readConfig } from '../src/config.ts';
+import type { Database } from '../src/database/database.ts';
 import { createLogger } from '../src/log.ts';
 import { idsOf, onEachEngine, raise, useDeskbell } from './harness.ts';
 
@@ -10,10 +11,14 @@ const DAY_MS = 24 * 60 * 60_000;
 onEachEngine('old data', (engine) => {
   const deskbell = useDeskbell(engine, { ACCESS_TOKEN_TTL_SECONDS: '86400' });
   const log = createLogger({ logLevel: 'silent', logPretty: false });
-  const cleanUpAfter = (days: number, settings: Partial<typeof deskbell.config.retentionDays>) => {
+  const cleanUpAfter = (
+    days: number,
+    settings: Partial<typeof deskbell.config.retentionDays>,
+    database = deskbell.database,
+  ) => {
     const retentionDays = { ...deskbell.config.retentionDays, ...settings };
     const at = new Date(deskbell.clock.now().getTime() + days * DAY_MS);
-    return cleanUp(deskbell.database, { ...deskbell.config, retentionDays }, log, at);
+    return cleanUp(database, { ...deskbell.config, retentionDays }, log, at);
   };
 
   it('is removed after its time, without what is pending, waits or is counted', async () => {
@@ -67,6 +72,38 @@ onEachEngine('old data', (engine) => {
     // An id is never used again.
     const next = Number((await raise(deskbell, token)).split('/').at(-1));
     assert.ok(next > waiting!);
+  });
+
+  it('is removed together with what it counted, whenever the process ends', async () => {
+    const token = await deskbell.signIn();
+    const { database } = deskbell;
+    const bytes = async () =>
+      (await database.one<{ bytes: number }>('select bytes from conversation_storage where merchant_id = 1'))!
+        .bytes;
+    const before = await bytes();
+    const { status } = await deskbell.call('POST', '/api/v1/conversation/1/send', {
+      token,
+      body: { text: 'Your order is ready.' },
+    });
+    assert.equal(status, 200);
+    await deskbell.allSent();
+    assert.ok((await bytes()) > before);
+    const settings = { deliveries: 30, messages: 0, audit: 0 };
+    // As if the process ended there.
+    const runOf =
+      ({ run }: Pick<Database, 'run'>): Database['run'] =>
+      async (sql, params) => {
+        if (sql.includes('conversation_storage')) throw new Error('killed');
+        return run(sql, params);
+      };
+    const dying: Database = {
+      ...database,
+      run: runOf(database),
+      transaction: (work) => database.transaction((tx) => work({ ...tx, run: runOf(tx) })),
+    };
+    await cleanUpAfter(31, settings, dying);
+    await cleanUpAfter(31, settings);
+    assert.equal(await bytes(), before);
   });
 
   it('is kept as long as the settings say, by their new and their older names', () => {

@@ -11,6 +11,7 @@ import { startDeskbell } from './harness.ts';
 import { newFolder } from './process.ts';
 
 const key = newSecretKey();
+const OTLP = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example' };
 /** A valid value for each, and what it needs beside it. */
 const VALUES: Record<(typeof SECRET_SETTINGS)[number], [value: string, others?: Record<string, string>]> = {
   SECRET_KEY: [key],
@@ -32,7 +33,10 @@ const VALUES: Record<(typeof SECRET_SETTINGS)[number], [value: string, others?: 
   WHATSAPP_TOKEN: ['hunter2hunter2hunter2'],
   WHATSAPP_APP_SECRET: ['hunter2hunter2hunter2'],
   WHATSAPP_VERIFY_TOKEN: ['hunter2hunter2'],
-  OTEL_EXPORTER_OTLP_HEADERS: ['api-key=hunter2', { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example' }],
+  OTEL_EXPORTER_OTLP_HEADERS: ['api-key=hunter2', OTLP],
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: ['api-key=hunter2', OTLP],
+  OTEL_EXPORTER_OTLP_METRICS_HEADERS: ['api-key=hunter2', OTLP],
+  OTEL_EXPORTER_OTLP_LOGS_HEADERS: ['api-key=hunter2', OTLP],
   DESKBELL_KEY: ['dbk_hunter2'],
 };
 

@@ -355,7 +355,7 @@ describe('tracing', () => {
     ]) {
       const [key] = Object.keys(settings);
       assert.throws(
-        () => readConfig(settings as Record<string, string>),
+        () => readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', ...settings }),
         (error) =>
           error instanceof ConfigError &&
           error.message.startsWith(key!) &&

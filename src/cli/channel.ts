@@ -28,11 +28,10 @@ import {
   secretsShown,
 } from './channelFields.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
-import { merchantOf, withDatabase } from './database.ts';
+import { MERCHANT, merchantOf, withDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
 import { recordCommand } from './who.ts';
 
-const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant', required: true } as const;
 const FOLLOWS = 'Running servers and workers use it within 5 seconds.';
 const KINDS = DESCRIPTORS.map(({ name, about }) => `  ${name.padEnd(10)} ${about}`).join('\n');
 

@@ -69,6 +69,14 @@ async function requireTables(database: Database): Promise<void> {
     throw new Failure(`The database is not ready: ${count(pending, 'migration')} pending. ${PREPARE}`);
 }
 
+/** Read it with `merchantOf`. */
+export const MERCHANT = {
+  type: 'string',
+  value: 'ID',
+  about: 'The merchant: see "merchant list"',
+  required: true,
+} as const;
+
 export async function merchantOf(database: Database, given: string): Promise<Merchant & { id: MerchantId }> {
   if (!/^[1-9]\d{0,14}$/.test(given)) throw new UsageError('--merchant takes a number: see "merchant list".');
   const merchant = await findMerchant(database, Number(given));

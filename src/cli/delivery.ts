@@ -13,16 +13,10 @@ import { MAILS } from '../mail/queue.ts';
 import { countryOf } from '../merchants/store.ts';
 import { countToSend, toSendText } from './backup/toSend.ts';
 import { command, Failure, UsageError } from './command.ts';
-import { merchantOf, pagesOf, withDatabase } from './database.ts';
+import { MERCHANT, merchantOf, pagesOf, withDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
 import { COMMAND_LINE, recordCommand } from './who.ts';
 
-const MERCHANT = {
-  type: 'string',
-  value: 'ID',
-  about: 'The merchant that it belongs to',
-  required: true,
-} as const;
 const PAGE_SIZE = 500;
 
 export const commands = {

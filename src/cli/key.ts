@@ -14,16 +14,10 @@ import {
   type Scope,
 } from '../contract/machineKeys.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
-import { merchantOf, withDatabase } from './database.ts';
+import { MERCHANT, merchantOf, withDatabase } from './database.ts';
 import { minute } from './terminal.ts';
 import { recordCommand } from './who.ts';
 
-const MERCHANT = {
-  type: 'string',
-  value: 'ID',
-  about: 'The merchant: see "merchant list"',
-  required: true,
-} as const;
 const DAY_MS = 24 * 60 * 60_000;
 
 export const commands = {

@@ -11,11 +11,10 @@ import { FILE_FORMATS, type FileFormat, formatDocuments, parseDocuments } from '
 import { type ImportSummary, importDocuments } from '../knowledge/files/import.ts';
 import { openStorage } from '../storage.ts';
 import { command, Failure, UsageError } from './command.ts';
-import { merchantOf, withDatabase } from './database.ts';
+import { MERCHANT, merchantOf, withDatabase } from './database.ts';
 import { count, createProgress } from './terminal.ts';
 import { recordCommand } from './who.ts';
 
-const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant', required: true } as const;
 const PAGE_SIZE = 500;
 
 export const commands = {

@@ -9,13 +9,16 @@ import { type Command, type CommandFile, Failure, type Outcome, PROGRAM, UsageEr
 import { createTable } from './terminal.ts';
 
 /** Each file is loaded only when its command is called. */
-const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<CommandFile> }>> = {
-  merchant: { about: 'Merchants: add, list, set', load: () => import('./merchant.ts') },
+export const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<CommandFile> }>> = {
+  merchant: { about: 'Merchants: add, list, set, export, delete', load: () => import('./merchant.ts') },
   user: {
-    about: 'Users: add, list, password, role, disable, enable, reset-factors',
+    about: 'Users: add, list, password, role, disable, enable, reset-factors, export, delete',
     load: () => import('./user.ts'),
   },
-  conversation: { about: 'Conversations: add, list, import', load: () => import('./conversation.ts') },
+  conversation: {
+    about: 'Conversations: add, list, import, export, delete',
+    load: () => import('./conversation.ts'),
+  },
   knowledge: { about: 'Documents: import, export', load: () => import('./knowledge.ts') },
   channel: {
     about: 'A merchant’s channel: show, set, unset, limit, test, resume',

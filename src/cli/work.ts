@@ -49,43 +49,53 @@ async function work(opened: Database, config: Config): Promise<number> {
   const metrics = createMetrics({ version: VERSION, engine: opened.engine, role: 'worker' });
   const observed = await observe({ config, database: opened, metrics, log, now, role: 'worker' });
   const { database, tracer } = observed;
-  // Before it sends anything: a worker that nobody can watch must not start.
-  const watching = await serveMetrics(database, config, metrics, now);
-  const vault = await openFittingVault(database, config);
-  const keyFollower = await followKeyChange({ database, vault, log });
-  const channels = createChannels({ database, vault, now }, config);
-  let attempts = 0;
-  const { embeddings } = config;
-  const onFailed = reportFailures(log, metrics.failed);
-  const background = startBackground({
-    config,
-    database,
-    vault,
-    channels,
-    embed: embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding }),
-    onAttempt(channel, outcome, code) {
-      attempts += 1;
-      metrics.attempt(channel, outcome, code);
-      log.debug({ channel, outcome, code }, 'attempt');
-    },
-    onFailed,
-    tracer,
-    log,
-    now,
-  });
-  const releasing = releaseAnswers({ database, outbox: createOutbox(database, config, onFailed), log, now });
-  for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
-  log.info({ channel: config.channel.name }, 'sending messages');
-  log.flush();
-  log.info({ signal: await stopSignal }, 'stopping');
-  keyFollower.stop();
-  await Promise.all([releasing.stop(), background.stop()]);
-  // Last, so that a worker that takes long to stop can be watched.
-  await watching?.close();
-  log.info({ attempts }, 'stopped');
-  await observed.close();
-  log.flush();
-  return attempts;
+  let watching: Awaited<ReturnType<typeof serveMetrics>>;
+  try {
+    // Before it sends anything: a worker that nobody can watch must not start.
+    watching = await serveMetrics(database, config, metrics, now);
+    const vault = await openFittingVault(database, config);
+    const keyFollower = await followKeyChange({ database, vault, log });
+    const channels = createChannels({ database, vault, now }, config);
+    let attempts = 0;
+    const { embeddings } = config;
+    const onFailed = reportFailures(log, metrics.failed);
+    const background = startBackground({
+      config,
+      database,
+      vault,
+      channels,
+      embed: embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding }),
+      onAttempt(channel, outcome, code) {
+        attempts += 1;
+        metrics.attempt(channel, outcome, code);
+        log.debug({ channel, outcome, code }, 'attempt');
+      },
+      onFailed,
+      tracer,
+      log,
+      now,
+    });
+    const releasing = releaseAnswers({
+      database,
+      outbox: createOutbox(database, config, onFailed),
+      log,
+      now,
+    });
+    for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
+    log.info({ channel: config.channel.name }, 'sending messages');
+    log.flush();
+    log.info({ signal: await stopSignal }, 'stopping');
+    keyFollower.stop();
+    await Promise.all([releasing.stop(), background.stop()]);
+    log.info({ attempts }, 'stopped');
+    return attempts;
+  } finally {
+    // Last, so that a worker that takes long to stop can be watched. Also if it could not start: a port that is open
+    // would keep the process running, and it would look healthy.
+    await watching?.close();
+    await observed.close();
+    log.flush();
+  }
 }
 
 /** `/metrics` and `/healthz`, if METRICS_PORT is set. */

@@ -14,6 +14,9 @@ const OF_COMMANDS = ['DESKBELL_URL', 'DESKBELL_KEY'];
 /** Names that begin like this are probably meant for us. */
 const PREFIXES =
   /^(DESKBELL|DATABASE|SECRET_?KEY|WHATSAPP|WEBHOOK|EMBEDDINGS|SMTP|METRICS|WORKER|RETENTION)_/i;
+/** Of an exporter that is in use: a part of the standard that we do not support, such as compression. */
+const OF_OTLP = /^OTEL_EXPORTER_OTLP_/;
+const OTLP_ENDPOINT = /^OTEL_EXPORTER_OTLP_(\w+_)?ENDPOINT$/;
 /** What Kubernetes sets for each service of its namespace, such as DESKBELL_SERVICE_HOST. */
 const OF_KUBERNETES = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)/;
 /** A shorter name is too similar to many others. */
@@ -23,13 +26,15 @@ const LENGTH_MIN = 7;
 export function unknownSettings(env: Environment, read: ReadonlySet<string>): UnknownSetting[] {
   const known = [...new Set([...read, ...OF_COMMANDS, ...SECRET_SETTINGS])];
   const all = new Set([...known, ...SECRET_SETTINGS.map(fileSettingOf)]);
+  const exports = Object.keys(env).some((name) => OTLP_ENDPOINT.test(name) && env[name]?.trim());
   return Object.keys(env)
     .filter((name) => !all.has(name) && !OF_KUBERNETES.test(name) && !env[name]?.startsWith('tcp://'))
     .sort()
     .flatMap((name): UnknownSetting[] => {
       const near = nearest(name, [...all]);
       const isClose = near !== undefined && name.length >= LENGTH_MIN && areClose(name, near);
-      return isClose || PREFIXES.test(name) ? [{ name, near }] : [];
+      const isOurs = PREFIXES.test(name) || (exports && OF_OTLP.test(name));
+      return isClose || isOurs ? [{ name, near }] : [];
     });
 }
 

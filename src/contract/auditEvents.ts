@@ -60,6 +60,7 @@ export const EVENTS = {
   'sending.held': {},
   'sending.released': {},
   'database.migrated': {},
+  'database.backed_up': {},
   'database.restored': {},
   'database.moved': {},
   'demo.added': {},

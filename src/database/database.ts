@@ -51,6 +51,8 @@ export interface Transaction extends Queries {
   tryLock(name: string): Promise<boolean>;
   /** Like `tryLock`, but waits for the lock. */
   lock(name: string): Promise<void>;
+  /** For an effect outside the transaction: it happens once, and only if the transaction is committed. */
+  afterCommit(effect: () => void): void;
 }
 
 export interface Database extends Queries {

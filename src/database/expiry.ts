@@ -25,6 +25,7 @@ export async function removeExpired(
   database: Database,
   { table, column, keptMs, where }: Expiring,
   at: Date,
+  stop?: AbortSignal,
 ): Promise<number> {
   const row = ROW[database.engine];
   // The order makes PostgreSQL use the column's index; without it, it scanned the table when little had expired.
@@ -39,6 +40,6 @@ export async function removeExpired(
       [before],
     );
     removed += gone.length;
-    if (gone.length < BATCH_SIZE) return removed;
+    if (gone.length < BATCH_SIZE || stop?.aborted) return removed;
   }
 }

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { type BareTransaction, withEffects } from './afterCommit.ts';
 import { createChainGroups } from './chainGroups.ts';
 import {
   type Database,
@@ -6,7 +7,6 @@ import {
   DatabaseUnavailable,
   type Param,
   type Snapshot,
-  type Transaction,
 } from './database.ts';
 import { DeadlinePassed, msLeft, withinDeadline } from './deadline.ts';
 import { createHosts } from './hosts.ts';
@@ -117,11 +117,11 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     notify: (topic) => pool.query('select pg_notify($1, $2)', [topic, process.pid]),
   });
 
-  const transact = async <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
+  const transact = async <T>(work: (tx: BareTransaction) => Promise<T>): Promise<T> => {
     const beganAt = performance.now();
     const client = await connect();
     const queries = queriesWith((sql, params) => queryOn(client, COMMIT_MIN_MS, sql, params));
-    const tx: Transaction = {
+    const tx: BareTransaction = {
       ...queries,
       async tryLock(name) {
         const sql = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as locked';
@@ -201,7 +201,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const database: Database = {
     ...queries,
     chain,
-    transaction: (work) => retryConflicts(() => transact(work)),
+    transaction: withEffects((work) => retryConflicts(() => transact(work))),
     snapshot: openSnapshot,
     urgent: queriesWith(async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {
       const result = signals.query(sql, params);

@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type BareTransaction, withEffects } from './afterCommit.ts';
 import { type Row, runSteps, type SqliteSteps, type Step } from './chain.ts';
-import type { Database, Param, Snapshot, Transaction } from './database.ts';
+import type { Database, Param, Snapshot } from './database.ts';
 import { DeadlinePassed, msLeft, withoutDeadline } from './deadline.ts';
 import { resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
 import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sqliteFolder.ts';
@@ -14,7 +15,7 @@ const FULL_TEXT_INDEXES = ['documents_index', 'answered_questions_index', 'inbox
 const MERGED_PAGES = 200;
 
 type Job = {
-  work: (tx: Transaction) => Promise<unknown>;
+  work: (tx: BareTransaction) => Promise<unknown>;
   kind: 'statement' | 'chain' | 'transaction';
   /** When its caller stops waiting, as a time of `performance.now()`. After that it is not run. */
   endsAtMs: number;
@@ -54,7 +55,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   const lastIdOf: SqliteSteps['lastIdOf'] = (table) =>
     (write('select seq from sqlite_sequence where name = $1').get(table)?.seq as number | undefined) ?? 0;
 
-  const tx: Transaction = {
+  const tx: BareTransaction = {
     engine: 'sqlite',
     all: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
@@ -71,7 +72,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   let queue: Job[] = [];
   let flushing: Promise<void> | undefined;
 
-  function enqueue<T>(kind: Job['kind'], work: (tx: Transaction) => Promise<T>): Promise<T> {
+  function enqueue<T>(kind: Job['kind'], work: (tx: BareTransaction) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const endsAtMs = performance.now() + msLeft();
       queue.push({ work, kind, endsAtMs, resolve: resolve as Job['resolve'], reject });
@@ -212,7 +213,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     run: <Row>(sql: string, params: readonly Param[] = []) =>
       enqueue('statement', async () => write(sql).all(...bound(params)) as Row[]),
     chain: (steps) => enqueue('chain', (own) => own.chain(steps)),
-    transaction: (work) => enqueue('transaction', work),
+    transaction: withEffects((work) => enqueue('transaction', work)),
     snapshot: openSnapshot,
     urgent: reads,
     async script(sql, indexes = []) {

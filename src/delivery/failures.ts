@@ -39,8 +39,8 @@ export const failureReason = (code: string | undefined): FailureReason =>
 /** A message that failed for good: ids only, never its number or its text. */
 interface FailedDelivery {
   merchantId: MerchantId;
-  /** Absent if it failed before it was written. */
-  deliveryId?: number;
+  /** Absent if the database went away after it was written. */
+  deliveryId: number | undefined;
   conversationId: number;
   /** The type of the channel, or `NO_CHANNEL`. */
   channel: string;

@@ -13,9 +13,10 @@ export async function removeOldNotifications(
   database: Database,
   merchantId: MerchantId,
   before: Date,
+  stop?: AbortSignal,
 ): Promise<void> {
   for (const outcome of ['answered', 'resolved']) {
-    for (let count = BATCH_MAX; count === BATCH_MAX; ) {
+    for (let count = BATCH_MAX; count === BATCH_MAX && !stop?.aborted; ) {
       count = await database.transaction(async (tx) => {
         const locked = tx.engine === 'postgres' ? 'for update of n skip locked' : '';
         const rows = await tx.all<{ id: number }>(

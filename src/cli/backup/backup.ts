@@ -7,7 +7,10 @@ import { command as define } from '../command.ts';
 import { withBareDatabase } from '../database.ts';
 import { count, megabytes } from '../terminal.ts';
 import { findKey, fingerprintsOf, keysText } from './key.ts';
+import { recordCommand } from '../who.ts';
 import { withProgress } from './progress.ts';
+
+const NOT_RECORDED = '\nThe audit log could not be written: this backup is not in it.';
 
 export const command = define({
   about: 'Back up the database into a file',
@@ -16,9 +19,14 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
   arguments: ['FILE'],
   run: async ({ FILE }, { json }) => {
     const file = resolve(callerFolder(), FILE);
-    const { config, key } = await withBareDatabase(async (database, config) => ({
+    const { config, key, isRecorded } = await withBareDatabase(async (database, config) => ({
       config,
       key: await findKey(database, config),
+      // Before the copy, so that it is in it. A database that cannot be written can still be backed up.
+      isRecorded: await recordCommand(database, 'database.backed_up', null).then(
+        () => true,
+        () => false,
+      ),
     }));
     const { tables, ...info } = await withProgress(json, (onProgress) =>
       backUp(placeOf(config), file, {
@@ -37,7 +45,7 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
       : '';
     const size = `${megabytes(info.bytes)}, ${count(Object.keys(tables).length, 'table')}, ${count(rows, 'row')}`;
     return {
-      text: `Backup written and checked: ${file} (${size}).\n${keep}${both}`,
+      text: `Backup written and checked: ${file} (${size}).\n${keep}${both}${isRecorded ? '' : NOT_RECORDED}`,
       json: { file, ...info, rows, tables },
     };
   },

@@ -4,19 +4,12 @@ import { CHANGES } from '../../database/database.ts';
 import { beginErasure } from '../../erasure/erase.ts';
 import { customerSections } from '../../exportPeople.ts';
 import { command, Failure, UsageError } from '../command.ts';
-import { merchantOf, withDatabase } from '../database.ts';
+import { MERCHANT, merchantOf, withDatabase } from '../database.ts';
 import { count } from '../terminal.ts';
 import { COMMAND_LINE, recordCommand } from '../who.ts';
 import { confirm, YES } from './confirm.ts';
 import { finishErasures } from './erasures.ts';
 import { writeExport } from './file.ts';
-
-const MERCHANT = {
-  type: 'string',
-  value: 'ID',
-  about: 'The merchant it belongs to',
-  required: true,
-} as const;
 
 const idOf = (given: string): number => {
   if (!/^[1-9]\d{0,14}$/.test(given)) throw new UsageError('ID is a number: see "conversation list".');
@@ -37,7 +30,7 @@ export const exportConversation = command({
       await recordCommand(database, 'conversation.exported', merchant.id, { conversation_id: idOf(ID) });
       const sections = await customerSections(database, merchant.id, ids);
       const lines = await writeExport(database, merchant.id, sections, FILE);
-      return { text: `${count(lines, 'line')} are in ${FILE}.`, json: { lines, conversation_ids: ids } };
+      return { text: `Wrote ${count(lines, 'line')} to ${FILE}.`, json: { lines, conversation_ids: ids } };
     }),
 });
 

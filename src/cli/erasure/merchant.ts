@@ -32,7 +32,7 @@ export const exportMerchant = command({
       const { name } = found(await findMerchant(database, id), id);
       await recordCommand(database, 'merchant.exported', id);
       const lines = await writeExport(database, id, EXPORT_SECTIONS, FILE);
-      return { text: `${count(lines, 'line')} of ${name} are in ${FILE}.`, json: { lines } };
+      return { text: `Wrote ${count(lines, 'line')} of ${name} to ${FILE}.`, json: { lines } };
     }),
 });
 

@@ -26,7 +26,7 @@ export const exportUser = command({
       await recordCommand(database, 'user.exported', user.merchant_id, { user_id: user.id });
       const merchantId = (user.merchant_id ?? 0) as MerchantId;
       const lines = await writeExport(database, merchantId, userSections(user.id), FILE);
-      return { text: `${count(lines, 'line')} about ${email} are in ${FILE}.`, json: { lines } };
+      return { text: `Wrote ${count(lines, 'line')} about ${email} to ${FILE}.`, json: { lines } };
     }),
 });
 

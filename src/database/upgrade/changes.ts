@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Queries, Transaction } from '../database.ts';
-import { type BackgroundStatement, MIGRATIONS, readMigrations } from './files.ts';
+import { type BackgroundStatement, MIGRATIONS, type Migration, readMigrations } from './files.ts';
 
 /**
  * Changes to many rows that belong to a migration, in steps of a few rows. Each step is a transaction that also writes
@@ -27,12 +27,11 @@ const WAIT_MS = 100;
 export async function runStep(
   database: Database,
   now: () => Date,
-  folder: URL = MIGRATIONS,
+  known: readonly Migration[],
 ): Promise<number | undefined> {
   const open = await openChanges(database);
   if (open.length === 0) return undefined;
   // A change of a newer program is left to workers that know it.
-  const known = readMigrations(database.engine, folder);
   for (const { migration } of open) {
     const background = known.find(({ version }) => version === migration)?.background;
     const rows = background && (await stepOf(database, migration, background, now));
@@ -94,10 +93,11 @@ const openChanges = (queries: Queries): Promise<Progress[]> =>
 
 /** Before a migration that relies on them. */
 export async function finishChanges(database: Database, folder: URL, now: () => Date): Promise<void> {
-  const known = new Set(readMigrations(database.engine, folder).map(({ version }) => version));
-  while ((await openChanges(database)).some(({ migration }) => known.has(migration))) {
+  const known = readMigrations(database.engine, folder);
+  const versions = new Set(known.map(({ version }) => version));
+  while ((await openChanges(database)).some(({ migration }) => versions.has(migration))) {
     // Undefined: a worker is working on it.
-    if ((await runStep(database, now, folder)) === undefined) await sleep(WAIT_MS);
+    if ((await runStep(database, now, known)) === undefined) await sleep(WAIT_MS);
   }
 }
 

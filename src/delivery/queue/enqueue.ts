@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
+import { afterCommit } from '../../database/afterCommit.ts';
 import type { Step } from '../../database/chain.ts';
-import { CHANGES, type Database, type Queries } from '../../database/database.ts';
+import { CHANGES, type Database, type Queries, type Transaction } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { currentSpan } from '../../tracing.ts';
 import { NO_CHANNEL, type OnFailed } from '../failures.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
+import { findNewestMessages } from './attention.ts';
 import { failedReportStep, firstEventsStep } from './events.ts';
 import { NEW_DELIVERY, NO_NOTIFICATION, newDeliveriesQueueStep } from './table.ts';
 
@@ -37,19 +39,27 @@ export interface NewDelivery {
 /** A message that somebody writes to a customer without a question. */
 type DirectMessage = Omit<NewDelivery, 'notificationId' | 'context' | 'mode'>;
 
+export interface Prepared {
+  steps: Step[];
+  waitsUntil: Date | undefined;
+  /** In the transaction that has written it, or after the statement. Reports a message that cannot be sent. */
+  written(queries: Database | Transaction): Promise<void>;
+}
+
 export interface Outbox {
   /** Of numbers without a country code, for merchants without their own. */
   readonly defaultCountry: CountryCode | undefined;
   /**
    * The steps that put a message into the queue. They run after the answer's own step, so the message exists only if
-   * the answer does. Also returns until when it must wait for the daily limit, if that is already known.
+   * the answer does. Also returns until when it must wait for the daily limit, if that is already known, and what to
+   * call when the steps have written it.
    */
   prepare(
     queries: Queries,
     merchantId: MerchantId,
-    delivery: NewDelivery,
+    delivery: NewDelivery & { notificationId: number },
     after: string,
-  ): Promise<{ steps: Step[]; waitsUntil: Date | undefined }>;
+  ): Promise<Prepared>;
   /** Puts a message into the queue that answers no notification, and returns its id. Undefined if its number is not valid. */
   send(tx: Queries, merchantId: MerchantId, message: DirectMessage): Promise<number | undefined>;
   /** Call it after the commit, so that a worker looks immediately. */
@@ -79,15 +89,27 @@ export function createOutbox(
     defaultCountry,
     async prepare(queries, merchantId, delivery, after) {
       const address = readAddress(delivery, defaultCountry);
-      if (address.state === 'failed') {
-        const { conversationId } = delivery;
-        onFailed?.({ merchantId, conversationId, channel: NO_CHANNEL, code: NO_PHONE_NUMBER });
-      }
       const waitsUntil =
         delivery.mode === 'campaign' && address.state === 'queued'
           ? await quotaFreeAt(queries, merchantId, address.recipient, channelDailyLimit, delivery.at)
           : undefined;
-      return { steps: enqueueSteps(merchantId, delivery, address, after), waitsUntil };
+      return {
+        steps: enqueueSteps(merchantId, delivery, address, after),
+        waitsUntil,
+        async written(queries) {
+          if (address.state !== 'failed' || !onFailed) return;
+          const { conversationId, notificationId } = delivery;
+          const deliveryId = await findNewestId(queries, merchantId, notificationId);
+          const failed = {
+            merchantId,
+            deliveryId,
+            conversationId,
+            channel: NO_CHANNEL,
+            code: NO_PHONE_NUMBER,
+          };
+          afterCommit(queries, () => onFailed(failed));
+        },
+      };
     },
     async send(tx, merchantId, message) {
       const address = readAddress(message, defaultCountry);
@@ -98,6 +120,17 @@ export function createOutbox(
     },
     announce: () => database.signal(DELIVERIES),
   };
+}
+
+async function findNewestId(
+  queries: Database | Transaction,
+  merchantId: MerchantId,
+  notificationId: number,
+): Promise<number | undefined> {
+  const reading = findNewestMessages(queries, merchantId, [notificationId]);
+  // Outside a transaction the message is written already, and the request must not fail any more.
+  const found = await ('transaction' in queries ? reading.catch(() => undefined) : reading);
+  return found?.get(notificationId)?.id;
 }
 
 const RECIPIENT_LENGTH_MAX = 64;

@@ -90,10 +90,15 @@ export async function performAnswer(
     at,
   };
   // An assistant that speaks to the customer itself relays the answer.
-  const { steps: sending, waitsUntil } =
+  const sending =
     notification.ask_deliver === 'assistant'
-      ? { steps: [], waitsUntil: undefined }
+      ? undefined
       : await outbox.prepare(queries, merchantId, message, mark.name);
+  /** Only the answer that has won has a message. */
+  const end = async (won: boolean) => {
+    if (won) await sending?.written(queries);
+    return { won, waitsUntil: sending?.waitsUntil };
+  };
   const { documentId: sourceId, teach, content: answer } = decision;
   const lesson: Lesson = { teach, sourceId, documentId, question, answer, notificationId: id, author, at };
   const judged =
@@ -103,7 +108,7 @@ export async function performAnswer(
           ...{ id, author, at, after: mark.name, text: answer },
           documentIds: [sourceId, documentId],
         });
-  const steps = [mark, ...sending, ...ended, ...judged];
+  const steps = [mark, ...(sending?.steps ?? []), ...ended, ...judged];
   /** With the lesson of a document that exists, or else with a new document. */
   const stepsWith = (learned: LearnedFrom): Step[] => {
     const isNew = learned === undefined && decision.learn && makesDocument(lesson);
@@ -113,7 +118,7 @@ export async function performAnswer(
   };
   if (!decision.learn || !changesDocument(lesson)) {
     const rows = await queries.chain(stepsWith(undefined), merchantId);
-    return { won: rows.length > 0, waitsUntil };
+    return end(rows.length > 0);
   }
   const won = await inTransaction(queries, async (tx) => {
     // In the lock order: see `Transaction`.
@@ -123,7 +128,7 @@ export async function performAnswer(
     if (rows.length > 0 && plan) await writeLesson(tx, merchantId, plan, lesson);
     return rows.length > 0;
   });
-  return { won, waitsUntil };
+  return end(won);
 }
 
 const NO_LESSON = { steps: [], events: [] };

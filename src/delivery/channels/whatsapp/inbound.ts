@@ -215,9 +215,7 @@ async function processStatus(
     (key === undefined ? undefined : await findByKey(database, key)) ??
     (await findByMessageId(database, messageId));
   const isOurs = delivery && (await wentThrough(parts, delivery, row.channel_id));
-  let failed: Outcome | undefined;
   await once(parts, row, async (tx) => {
-    failed = undefined;
     // Not a message of ours, or one that another number claims to have sent.
     if (!delivery || !isOurs) return;
     const { merchant_id: merchantId } = delivery;
@@ -237,9 +235,9 @@ async function processStatus(
     const context = { type, attempts: claimed.attempts, at: now(), random: Math.random() };
     const outcome = { delivery: claimed, settlement: settlementOf(result, context) };
     await settle(tx, merchantId, [outcome], now());
-    if (outcome.settlement.state === 'failed') failed = outcome;
+    if (outcome.settlement.state === 'failed')
+      tx.afterCommit(() => reportFailed(parts, row.channel_id, outcome));
   });
-  if (failed) reportFailed(parts, row.channel_id, failed);
 }
 
 function reportFailed(
