@@ -15,7 +15,7 @@ import type { CountryCode } from './delivery/phone.ts';
 import { isLoopback } from './http/address.ts';
 import { PACKAGED, PROGRAM } from './installation.ts';
 
-/** How many days each kind of data is kept. 0: for ever. */
+/** How many days each kind of data is kept. 0: forever. */
 export interface RetentionDays {
   /** Answered and resolved ones. */
   notifications: number;
@@ -100,7 +100,7 @@ export interface Config {
   embeddings: EmbeddingsConfig | undefined;
   /** Absent: this server sends no e-mail. */
   mail: MailConfig | undefined;
-  /** How many days each kind of data is kept. 0: for ever. */
+  /** How many days each kind of data is kept. 0: forever. */
   retentionDays: RetentionDays;
   /** The bearer token that `/metrics` requires. */
   metricsToken: string | undefined;

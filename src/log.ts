@@ -40,8 +40,8 @@ export function createLogger(
   config: Pick<Config, 'logLevel' | 'logPretty'> & Partial<Pick<Config, 'telemetry'>>,
   destination?: DestinationStream,
 ): Logger {
-  const printed = destination ?? standardOutput();
-  const out = config.telemetry ? alsoHeard(printed) : printed;
+  const out = destination ?? standardOutput();
+  const printed = config.logPretty ? prettyStream(out) : out;
   return pino(
     {
       level: config.logLevel,
@@ -51,7 +51,7 @@ export function createLogger(
       serializers: { err: describeError },
       ...(config.telemetry?.traces && { mixin: traceOf }),
     },
-    config.logPretty ? prettyStream(out) : out,
+    config.telemetry ? withListeners(printed) : printed,
   );
 }
 
@@ -64,7 +64,7 @@ export function onLogLine(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
-function alsoHeard(out: DestinationStream & { flush?: () => void }): DestinationStream {
+function withListeners(out: DestinationStream & { flush?: () => void }): DestinationStream {
   return {
     write(line) {
       out.write(line);

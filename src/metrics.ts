@@ -9,10 +9,12 @@ export interface Metrics {
   failed(channel: string, reason: string, by: number): void;
   /** A request to the embeddings endpoint: for `documents` or for `questions`. */
   embedding(use: string, outcome: 'ok' | 'failed'): void;
+  /** Spans, log lines or data points that did not reach the OpenTelemetry collector. */
+  telemetryDropped(signal: string, by: number): void;
   /** One event stream, or one waiting request, more or less. */
   streams(change: 1 | -1): void;
   waits(change: 1 | -1): void;
-  /** Sets the figures of this scrape. If the database is away, they are missing and the last ones stay. */
+  /** Sets the figures of this scrape. Without the database they are missing, and the last ones stay. */
   set(connections: Connections, figures: Figures | undefined): void;
   text(): Promise<string>;
   contentType: string;
@@ -93,6 +95,11 @@ export function createMetrics(about: About): Metrics {
     'Requests to the embeddings endpoint, for documents or questions, by outcome: ok or failed.',
     ...(['use', 'outcome'] as const),
   );
+  const telemetryDropped = counter(
+    'deskbell_telemetry_dropped_total',
+    'Spans, log lines and data points of metrics that did not reach the OpenTelemetry collector, by signal.',
+    'signal',
+  );
   const streams = gauge('deskbell_event_streams', 'Event streams that are open in this process.');
   const waits = gauge(
     'deskbell_waiting_requests',
@@ -116,6 +123,7 @@ export function createMetrics(about: About): Metrics {
     attempt: (channel, outcome, code) => attempts.inc({ channel, outcome, code }),
     failed: (channel, reason, by) => failures.inc({ channel, reason }, by),
     embedding: (use, outcome) => embeddings.inc({ use, outcome }),
+    telemetryDropped: (signal, by) => telemetryDropped.inc({ signal }, by),
     request(route, method, status, outcome, seconds) {
       requests.inc({ method, route, status, outcome });
       if (seconds !== undefined) durations.observe({ method, route }, seconds);

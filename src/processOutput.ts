@@ -6,7 +6,7 @@ import { isProduction } from './config.ts';
 
 const STDOUT = 1;
 
-/** The last words of a program that cannot start. At a terminal, and outside production, they are for a person. */
+/** Says why a program cannot start: at a terminal, and outside production, as text for a person. */
 export function printProblem(text: string): void {
   if (!isProduction() || process.stderr.isTTY) {
     console.error(text);

@@ -100,10 +100,7 @@ function stopOnSignal(
     setTimeout(() => app.server.closeAllConnections(), CLOSE_CONNECTIONS_AFTER_MS).unref();
     setTimeout(() => end(1), EXIT_AFTER_MS).unref();
     close().then(
-      () => {
-        app.log.info('stopped');
-        end(0);
-      },
+      () => end(0),
       (err) => {
         app.log.error({ err }, 'graceful shutdown failed');
         end(1);

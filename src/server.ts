@@ -173,15 +173,17 @@ export async function openServer(
         await app.close().finally(() => clearInterval(closeIdle));
         await sent;
         revocations?.close();
-        await database.close();
+        log.info('stopped');
+        // Before the database: the last metrics are read from it.
         await observed.close();
+        await database.close();
       },
     };
   } catch (error) {
     revocations?.close();
     keyFollower?.stop();
-    await database.close();
     await observed.close();
+    await database.close();
     throw error;
   }
 }

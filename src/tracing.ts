@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * The seam to tracing: all that features know of it. Without OTEL_ settings there is no tracer and no span, and
- * nothing of `telemetry/` is loaded.
+ * All that features know about tracing. Without OTEL_ settings there is no tracer and no span, and nothing of
+ * `telemetry/` is loaded.
  */
 
 /** Never a phone number, a text, an e-mail address or a token. */

@@ -228,7 +228,7 @@ onEachEngine('the client', (engine) => {
 onEachEngine('the client and a server that restarts', (engine) => {
   let database: Awaited<ReturnType<typeof createDemoDatabase>>;
   let deskbell: Deskbell;
-  /** Keeps the address while the server is away: another program could take the server's port. */
+  /** Keeps the address while the server is stopped: another program could take the server's port. */
   let proxy: LoopbackProxy;
   const ports: number[] = [];
   const start = async () => {
@@ -271,7 +271,7 @@ onEachEngine('the client and a server that restarts', (engine) => {
     await deskbell.close();
     // A poll takes up to 45 seconds.
     assert.ok(performance.now() - closingAt < 20_000, 'the server stops although an assistant waits');
-    // Longer than the pause between two polls: the client meets a server that is away.
+    // Longer than the pause between two polls: the client meets a server that is stopped.
     await sleep(1500);
     await start();
     assert.equal(answered, undefined);

@@ -5,6 +5,7 @@ import { DatabaseUnavailable } from '../src/database/database.ts';
 import { type Channel, DOUBLING_PAUSES_SECONDS, type SendResult } from '../src/delivery/channels/channel.ts';
 import { claimOf } from '../src/delivery/queue/claim.ts';
 import { quotaFreeAt } from '../src/delivery/quota.ts';
+import { createTracer } from '../src/telemetry/tracer.ts';
 import { onEachEngine } from './harness.ts';
 import { FIRST, makeQueuesDue, type Sending, startSending } from './sending.ts';
 
@@ -16,8 +17,14 @@ onEachEngine('a worker with problems', (engine) => {
   let sent: string[] = [];
   let plan: Channel['plan'];
   let result: () => SendResult;
+  const attempts: string[] = [];
+  const spans: string[] = [];
   before(async () => {
     sending = await startSending(engine, {
+      onAttempt: (_channel, _outcome, code) => attempts.push(code),
+      tracer: createTracer({ sampler: 'always_on', samplerRatio: 1 }, (span) =>
+        spans.push(JSON.stringify(span)),
+      ),
       channel: () => ({
         id: 'test:1',
         type: {
@@ -153,6 +160,29 @@ onEachEngine('a worker with problems', (engine) => {
       database.run = run;
     }
     await sending.settle();
+  });
+
+  it('shows only known codes in metrics and traces, because a channel could use any text as its code', async () => {
+    for (const [code, shown] of [
+      ['ECONNRESET', 'ECONNRESET'],
+      ['HTTP_503', 'HTTP_503'],
+      ['131026', '131026'],
+      ['+3545550199', 'other'],
+      ['3545550199', 'other'],
+      ['TIMEOUT of Anna, +3545550199', 'other'],
+      ['ETIMEDOUT_3545550199', 'other'],
+      ['ANNA', 'other'],
+    ] as const) {
+      attempts.length = 0;
+      spans.length = 0;
+      result = () => ({ outcome: 'failed', code, reason: 'It failed.' });
+      await put();
+      await sending.settle();
+      assert.deepEqual(attempts, [shown]);
+      const [span] = spans.filter((text) => text.includes('"send webhook"'));
+      assert.match(span!, new RegExp(`"key":"error.type","value":{"stringValue":"${shown}"}`));
+      if (shown === 'other') assert.ok(!spans.join().includes(code));
+    }
   });
 
   it('gives the n-th waiting message the time when the n-th slot of the daily limit becomes free', async () => {

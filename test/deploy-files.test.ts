@@ -140,6 +140,29 @@ describe('the compose files (docker itself did not run)', () => {
     }
   });
 
+  it('have the services and commands that the steps of an upgrade name', async () => {
+    const steps = readFileSync(deployFile('README.md'), 'utf8').matchAll(
+      /compose\/(\w+)\.yaml (?:exec(?: -T)?|run --rm|up -d --no-deps --wait) (\w+)(?: deskbell (\w+))?/g,
+    );
+    const named = [...steps];
+    assert.ok(named.length >= 8);
+    for (const [, file, service, command] of named) {
+      assert.ok(service! in files[file!]!.services, service);
+      if (command) await assertIsCommand([command]);
+    }
+  });
+
+  it('give the proxy one name for all servers', () => {
+    const { services } = files.postgres!;
+    const named = Object.entries(services).filter(([, { networks }]) =>
+      (networks as { default?: { aliases?: string[] } })?.default?.aliases?.includes('servers'),
+    );
+    assert.deepEqual(
+      named.map(([name]) => name),
+      ['server1', 'server2'],
+    );
+  });
+
   it('name only services, volumes and files that exist', () => {
     for (const { services, volumes, configs = {} } of Object.values(files)) {
       for (const { depends_on: needed = {}, volumes: used = [] } of Object.values(services)) {
@@ -168,8 +191,10 @@ describe('the Dockerfile (docker itself did not run)', () => {
     // What follows the user does not need root.
     const after = instructions.slice(instructions.findIndex(([name]) => name === 'USER'));
     assert.ok(after.every(([name]) => !['RUN', 'COPY', 'ADD'].includes(name)));
-    const [run] = allOf('RUN');
-    assert.equal(run, 'node scripts/ensure.mjs');
+    // With the lock file only, and before the sources: a change to them does not install everything again.
+    const [install, build] = allOf('RUN');
+    assert.equal(install, 'node scripts/ensure.mjs');
+    assert.match(build!, /^npm run build && npm pack /);
   });
 
   it('pins the exact version of Node, and says that its digest is missing', () => {
@@ -226,6 +251,10 @@ describe('the Dockerfile (docker itself did not run)', () => {
     const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n');
     const kept = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
     for (const path of kept) assert.ok(existsSync(join(root, path)), path);
+    const isKept = (path: string) => kept.some((name) => path === name || path.startsWith(`${name}/`));
+    for (const path of allOf('COPY').flatMap((line) => line.split(/\s+/).slice(0, -1))) {
+      assert.ok(path === '.' || isKept(path), `${path} is in .dockerignore`);
+    }
     const build = globSync('scripts/{build.ts,build/*.ts,supply-chain.ts}', { cwd: root });
     const read = build.flatMap((file) => [
       ...readFileSync(join(root, file), 'utf8').matchAll(
@@ -235,7 +264,7 @@ describe('the Dockerfile (docker itself did not run)', () => {
     const missing = read
       .map(([, path]) => path!)
       .filter((path) => existsSync(join(root, path)))
-      .filter((path) => !kept.some((name) => path === name || path.startsWith(`${name}/`)));
+      .filter((path) => !isKept(path));
     assert.deepEqual(missing, []);
   });
 });

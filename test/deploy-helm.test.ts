@@ -51,7 +51,7 @@ const WITHOUT_WORKERS = {
 const SETS = { MINIMUM, EVERYTHING, WITHOUT_WORKERS };
 
 const go = findGo();
-const skip = go || process.env.CI === 'true' ? false : 'Go and its libraries were not found';
+const skip = go ? false : 'Go and Sprig were not found; they are installed only with CI=true';
 
 describe('the Helm chart, rendered by Go’s template engine (helm itself did not run)', { skip }, () => {
   let renderer: Renderer;
@@ -213,6 +213,15 @@ export const m${n} = new K${n}(${JSON.stringify(fields)}); m${n}.validate();`;
         assert.deepEqual(matches(spec.selector.matchLabels), [metadata.name]);
       if (kind === 'NetworkPolicy') assert.deepEqual(matches(spec.podSelector.matchLabels), [metadata.name]);
     }
+  });
+
+  it('is scraped under the name that the alert rules use', () => {
+    const { spec } = rendered.EVERYTHING!.find(({ kind }) => kind === 'PodMonitor')!;
+    const pods = rendered.EVERYTHING!.filter(({ kind }) => kind === 'Deployment');
+    const jobs = pods.map((pod) => pod.spec.template.metadata.labels[spec.jobLabel]);
+    assert.deepEqual(jobs, ['deskbell', 'deskbell']);
+    const rules = readFileSync(deployFile('prometheus/deskbell.rules.yml'), 'utf8');
+    for (const [, job] of rules.matchAll(/job="(.*?)"/g)) assert.equal(job, 'deskbell');
   });
 
   it('accepts these values and refuses wrong ones', async () => {

@@ -9,11 +9,13 @@ import {
   findCaddy,
   findNginx,
   startCaddy,
+  startComposeNginx,
   startNginx,
   type TestProxy,
 } from './deploy/proxies.ts';
 import { AURORA, call, NOTIFICATIONS, QUESTION, startSecondServer, useDeskbell } from './harness.ts';
 import { listen } from './listening.ts';
+import { startNameServer } from './stand-ins/nameServer.ts';
 
 const PROXIES = [
   { name: 'nginx', find: findNginx, start: startNginx },
@@ -140,12 +142,67 @@ for (const { name, find, start } of PROXIES) {
   });
 }
 
-it('the proxy of the compose file differs from deploy/nginx only in names', () => {
+it('the proxy of the compose file differs from deploy/nginx only in how it finds the servers', () => {
   const lines = (file: string) =>
     readFileSync(deployFile(file), 'utf8')
       .replaceAll(/^\s*#.*\n/gm, '')
-      .replaceAll(/(127\.0\.0\.1|server[12]):800[01]|server_name .*;/g, 'NAME');
+      .replaceAll(/^upstream [^}]+\}\n|^ +(resolver|set) .*\n/gm, '')
+      .replaceAll(/http:\/\/(deskbell|\$servers);|server_name .*;/g, 'NAME')
+      .replaceAll(/\n{2,}/g, '\n');
   assert.equal(lines('compose/nginx.conf').trim(), lines('nginx/deskbell.conf').trim());
+});
+
+const nginx = findNginx();
+const skipNginx = nginx || process.env.CI === 'true' ? false : 'nginx was not found';
+describe('the proxy of the compose file', { skip: skipNginx }, () => {
+  it('follows containers to their new addresses, and no request fails while one after another is replaced', async () => {
+    const dns = await startNameServer('servers');
+    const served: string[] = [];
+    let port = 0;
+    /** A container, with its own address. */
+    const startAt = async (address: string) => {
+      const server = createServer((_request, response) => {
+        served.push(address);
+        response.setHeader('connection', 'close').end();
+      });
+      await new Promise<void>((resolve, reject) =>
+        server.once('error', reject).listen(port, address, resolve),
+      );
+      port = (server.address() as { port: number }).port;
+      return server;
+    };
+    const running = new Map<string, Server>();
+    for (const address of ['127.0.0.2', '127.0.0.3']) running.set(address, await startAt(address));
+    dns.addresses = [...running.keys()];
+    const proxy = await startComposeNginx(nginx!, { dnsPort: dns.port, port });
+    const post = async () => assert.equal((await fetch(proxy.url, { method: 'POST' })).status, 200);
+    const untilServedBy = async (...addresses: string[]) => {
+      served.length = 0;
+      const giveUpAt = Date.now() + 30_000;
+      while (Date.now() < giveUpAt && !addresses.every((address) => served.includes(address))) await post();
+      for (const address of addresses) assert.ok(served.includes(address), address);
+    };
+    try {
+      await untilServedBy('127.0.0.2', '127.0.0.3');
+      for (const [old, replacement] of [
+        ['127.0.0.2', '127.0.0.4'],
+        ['127.0.0.3', '127.0.0.5'],
+      ] as const) {
+        await new Promise((resolve) => running.get(old)!.close(resolve));
+        running.delete(old);
+        dns.addresses = [...running.keys()];
+        for (let n = 0; n < 10; n += 1) await post();
+        running.set(replacement, await startAt(replacement));
+        dns.addresses = [...running.keys()];
+        await untilServedBy(...running.keys());
+      }
+      assert.deepEqual([...running.keys()], ['127.0.0.4', '127.0.0.5']);
+    } finally {
+      await proxy.stop();
+      for (const server of running.values()) server.close();
+      dns.stop();
+    }
+  });
 });
 
 it('the proxies wait longer than the longest call that waits', () => {

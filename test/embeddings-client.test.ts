@@ -56,7 +56,7 @@ describe('the embeddings client', () => {
     endpoint.fault = undefined;
   });
 
-  it('tells a text that is refused from an endpoint that is away', async () => {
+  it('tells a text that is refused from an endpoint that does not respond', async () => {
     await assert.rejects(embed(['x'.repeat(9000)]), { code: 'HTTP_400', isRefusal: true });
     await assert.rejects(embed(Array(33).fill('x')), { code: 'HTTP_422', isRefusal: true });
   });

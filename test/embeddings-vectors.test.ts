@@ -98,7 +98,7 @@ onEachEngine('vectors of documents', (engine) => {
       const logged = lines();
       endpoint.fault = fault;
       const id = await write(`Is there a discount? ${JSON.stringify(fault)}`);
-      await until('it is away', () => lines() === logged + 1);
+      await until('it does not work', () => lines() === logged + 1);
       assert.equal(await madeFor(id), undefined);
       afterPause();
       endpoint.fault = undefined;

@@ -153,7 +153,7 @@ onEachEngine('a question in another language', (engine) => {
     });
   }
 
-  it('waits for an endpoint that is away once, not each time', async () => {
+  it('waits once for an endpoint that does not respond, not each time', async () => {
     endpoint.fault = 'hangs';
     deskbell.clock.stop();
     try {

@@ -231,7 +231,7 @@ onEachEngine('the log of events', (engine) => {
     );
   });
 
-  it('the eventsource package gets what happened while it was away', async () => {
+  it('the eventsource package gets what happened while it was disconnected', async () => {
     const token = await deskbell.signIn();
     const key = await createKey(deskbell);
     const told: { id: string; data: Event }[] = [];

@@ -91,7 +91,7 @@ onEachEngine('while mail does not work', (engine) => {
     assert.equal(theirs.mail, 'retrying');
   });
 
-  it('nothing is lost while the mail server is away, and each mail arrives once when it is back', async () => {
+  it('nothing is lost while the mail server does not respond, and each mail arrives once when it works again', async () => {
     const { port } = mail;
     await mail.close();
     const invited = [await invite(), await invite()];

@@ -7,14 +7,16 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { freePort } from '../scripts/services.ts';
 import { runAsProcess } from './command.ts';
-import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
 import { commandOf, installFilter } from './deploy/systemd.ts';
 import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from './harness.ts';
 import { type InstalledPackage, installPackage, isRoot, NOBODY } from './installedPackage.ts';
 import { ABOUT } from './mcpClients.ts';
 import { findNode } from './packedClient.ts';
 import { root, run, type Serving, serve } from './process.ts';
+import { until } from './shops.ts';
 
 const SIZE_MAX_MB = 60;
 
@@ -243,9 +245,10 @@ describe('the settings of the installed package', { skip: mayMount ? false : 'on
   });
 });
 
+const needsPostgres = { skip: engines.includes('postgres') ? false : 'needs PostgreSQL' };
 const mayFilter = mayMount && installFilter();
-describe('the command of the systemd unit', { skip: mayFilter ? false : 'only root may mount' }, () => {
-  it('runs as an unprivileged user with the hardening of the unit, and stops on SIGTERM', async () => {
+describe('the command of the systemd units', { skip: mayFilter ? false : 'only root may mount' }, () => {
+  it('of a server runs as an unprivileged user with the hardening of the unit, and stops on SIGTERM', async () => {
     const state = newFolder('state');
     const command = commandOf('deskbell.service', { ...installed, state, user: NOBODY });
     const server = await serve(ownEnv, command, '/');
@@ -256,4 +259,38 @@ describe('the command of the systemd unit', { skip: mayFilter ? false : 'only ro
     assert.deepEqual(globSync('deskbell.db', { cwd: state }), ['deskbell.db']);
     assert.match(server.stdout(), /"msg":"stopped"/);
   });
+
+  it(
+    'of a worker runs like this, too: it sends, has metrics, and stops on SIGTERM',
+    needsPostgres,
+    async () => {
+      const database = await createDemoDatabase('postgres', 'weak');
+      const server = await serve({ ...database.env, WORKER: 'false' });
+      const port = await freePort();
+      const state = newFolder('worker-state');
+      const command = commandOf('deskbell-worker.service', { ...installed, state, user: NOBODY });
+      const env = { ...ownEnv, ...database.env, DATA_DIR: '/var/lib/deskbell', METRICS_PORT: String(port) };
+      const worker = run(env, command, '/');
+      try {
+        await worker.waitForOutput(/sending messages/);
+        const own = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
+        assert.equal((await own('/healthz')).status, 200);
+        const { json } = await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA });
+        const token = json.access_token;
+        const raised = await call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
+        const path = `${raised.headers.get('location')}/answer`;
+        await call(server.url, 'POST', path, { token, body: { answer: 'Yes.' } });
+        await until('it has sent the answer', async () =>
+          /^deskbell_send_attempts_total\{.*outcome="sent".*\} 1$/m.test(
+            await (await own('/metrics')).text(),
+          ),
+        );
+      } finally {
+        assert.deepEqual(await worker.stop(), { code: 0, signal: null });
+        await server.stop();
+        await database.remove();
+      }
+      assert.match(worker.stdout(), /"msg":"stopped"/);
+    },
+  );
 });

@@ -8,7 +8,7 @@ import { openDatabase } from '../src/database/open.ts';
 import type { Channel } from '../src/delivery/channels/channel.ts';
 import { createChannels } from '../src/delivery/channels/merchantChannels.ts';
 import { enqueueSteps, type NewDelivery, readAddress } from '../src/delivery/queue/enqueue.ts';
-import { startWorker, type Worker } from '../src/delivery/worker/worker.ts';
+import { startWorker, type Worker, type WorkerParts } from '../src/delivery/worker/worker.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
 import type { Vault } from '../src/secrets.ts';
@@ -67,7 +67,11 @@ export async function startSending(
   {
     settings = {},
     channel,
-  }: { settings?: Record<string, string>; channel?: (now: () => Date) => Channel } = {},
+    ...observing
+  }: {
+    settings?: Record<string, string>;
+    channel?: (now: () => Date) => Channel;
+  } & Partial<Pick<WorkerParts, 'onAttempt' | 'tracer'>> = {},
 ): Promise<Sending> {
   const testDatabase: TestDatabase = await createTestDatabase(engine);
   const env = { ...testDatabase.env, ...settings };
@@ -90,6 +94,7 @@ export async function startSending(
     now: clock.now,
     onAttempt: () => {},
     concurrency: config.workerConcurrency,
+    ...observing,
   });
 
   return {

@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { freePort } from '../scripts/services.ts';
 import { ConfigError, readConfig } from '../src/config.ts';
-import { createLogger } from '../src/log.ts';
-import { createBatches } from '../src/telemetry/batches.ts';
 import { encodeRequest, readRejected } from '../src/telemetry/protobuf.ts';
 import { createTracer, parseTraceparent } from '../src/telemetry/tracer.ts';
 import { createDemoDatabase, type TestDatabase } from './databases.ts';
 import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from './harness.ts';
-import { newFolder, type Program, root, run, type Serving, serve } from './process.ts';
+import { type Program, root, run, type Serving, serve } from './process.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 import { until } from './shops.ts';
-import { type Collector, type ExportedSpan, startCollector } from './stand-ins/collector.ts';
+import { type Collector, type ExportedSpan, otelEnv, startCollector } from './stand-ins/collector.ts';
 
 const WORK = [process.execPath, join(root, 'src', 'cli', 'main.ts'), 'work'];
 const CANARY = 'a-canary-in-a-question';
@@ -22,15 +18,6 @@ const PARENT = '00f067aa0ba902b7';
 /** As OpenTelemetry's own packages encode the span of the test below. */
 const SPAN_BYTES =
   '0a83010a150a130a0c736572766963652e6e616d6512030a0164126a0a060a017312013112600a104bf92f3577b34da6a3ce929d0e0e4736120800f067aa0ba902b72a016e30023901002a36fe9c97174102002a36fe9c97174a080a0169120318ac024a070a0162120210014a0e0a0164120921000000000000e03f7a021802850101000000';
-
-const otelEnv = ({ url }: Pick<Collector, 'url'>) => ({
-  OTEL_EXPORTER_OTLP_ENDPOINT: url,
-  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-  OTEL_EXPORTER_OTLP_HEADERS: 'api-key=a%20key',
-  OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
-  OTEL_BSP_SCHEDULE_DELAY: '50',
-  OTEL_METRIC_EXPORT_INTERVAL: '200',
-});
 
 onEachEngine('with an OpenTelemetry collector', (engine) => {
   let collector: Collector;
@@ -136,116 +123,6 @@ onEachEngine('with an OpenTelemetry collector', (engine) => {
       assert.ok(!all.includes(secret), secret);
     }
     for (const { headers } of collector.received) assert.equal(headers['api-key'], 'a key');
-  });
-});
-
-describe('a collector', () => {
-  const lines: { msg: string; code?: string; rejected?: number }[] = [];
-  const log = createLogger(
-    { logLevel: 'info', logPretty: false },
-    { write: (line) => lines.push(JSON.parse(line)) },
-  );
-  const batchesTo = (url: string, protocol: 'http/json' | 'http/protobuf' = 'http/json') =>
-    createBatches<number>({
-      signal: 'traces',
-      target: { url: `${url}/v1/traces`, headers: {}, protocol, timeoutMs: 500 },
-      everyMs: 1,
-      bodyOf: (items) => ({
-        resourceSpans: items.map((item) => ({
-          resource: { attributes: [] },
-          scopeSpans: [{ spans: [{ name: `${item}` }] }],
-        })),
-      }),
-      log,
-    });
-
-  it('that answers 429 or 503 gets the same spans again, after the time that it asks for', async () => {
-    const collector = await startCollector();
-    const statuses = [429, 503];
-    collector.answer = (response) => {
-      const status = statuses.shift() ?? 200;
-      response.writeHead(status, { 'retry-after': '0', 'content-type': 'application/json' }).end('{}');
-    };
-    const batches = batchesTo(collector.url);
-    batches.add(1);
-    await until('three requests', () => collector.received.length === 3);
-    const [first, ...others] = collector.received.map(({ body }) => body.toString());
-    for (const body of others) assert.equal(body, first);
-    await batches.close();
-    assert.equal(collector.received.length, 3);
-    await collector.close();
-  });
-
-  it('that refuses a request for good does not get it again, and one log line says so', async () => {
-    const collector = await startCollector();
-    collector.answer = (response) => response.writeHead(400).end();
-    const batches = batchesTo(collector.url);
-    lines.length = 0;
-    for (const n of [1, 2, 3]) {
-      batches.add(n);
-      await until('it was sent', () => collector.received.length === n);
-    }
-    await until('it is logged', () => lines.length > 0);
-    collector.answer = undefined;
-    batches.add(4);
-    await until('it works again', () => lines.length > 1);
-    assert.deepEqual(
-      lines.map(({ msg, code }) => [msg, code]),
-      [
-        ['cannot send to the OpenTelemetry collector', 'HTTP_400'],
-        ['the OpenTelemetry collector works again', undefined],
-      ],
-    );
-    await batches.close();
-    await collector.close();
-  });
-
-  it('that takes only a part is not asked again', async () => {
-    const collector = await startCollector();
-    collector.answer = (response) =>
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ partialSuccess: { rejectedSpans: '1', errorMessage: 'too long' } }));
-    const batches = batchesTo(collector.url);
-    lines.length = 0;
-    batches.add(1);
-    await until('it is logged', () => lines.length > 0);
-    assert.deepEqual([lines[0]!.msg, lines[0]!.rejected], ['the OpenTelemetry collector refuses a part', 1]);
-    await batches.close();
-    assert.equal(collector.received.length, 1);
-    await collector.close();
-  });
-
-  it('that never answers costs a bounded queue, and stopping does not wait for it', async () => {
-    const silent = createServer(() => {});
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    const { port } = silent.address() as { port: number };
-    const batches = batchesTo(`http://127.0.0.1:${port}`);
-    for (let n = 0; n < 100_000; n += 1) batches.add(n);
-    const startedAt = performance.now();
-    await batches.close();
-    assert.ok(performance.now() - startedAt < 10_000);
-    silent.closeAllConnections();
-    silent.close();
-  });
-
-  it('that is away changes nothing for users, and is one log line', async () => {
-    const port = await freePort();
-    const env = {
-      ...otelEnv({ url: `http://127.0.0.1:${port}` }),
-      DATA_DIR: newFolder(),
-      LOG_PRETTY: 'false',
-    };
-    const server = await serve(env);
-    for (let n = 0; n < 20; n += 1) assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
-    await server.waitForOutput(/cannot send to the OpenTelemetry collector/);
-    assert.equal((await server.stop()).code, 0);
-    const about = (signal: string) =>
-      server
-        .stdout()
-        .split('\n')
-        .filter((line) => line.includes('OpenTelemetry') && line.includes(`"signal":"${signal}"`));
-    for (const signal of ['traces', 'metrics', 'logs']) assert.ok(about(signal).length <= 1, signal);
   });
 });
 

@@ -51,7 +51,7 @@ export async function followKeyChange(parts: FollowParts): Promise<KeyFollower> 
       await begin();
       log.info('every process knows SECRET_KEY: it encrypts from now on');
     } catch {
-      // The database is away. It says nothing about the other processes.
+      // The database cannot be reached. That says nothing about the other processes.
     } finally {
       running = false;
     }

@@ -52,7 +52,16 @@ export type OnFailed = (failed: FailedDelivery) => void;
 /** A message that failed before it came to a channel. */
 export const NO_CHANNEL = 'none';
 
-const CODE = /^[\w-]{1,40}$/;
+/** Neither a text nor a phone number fits. */
+const CODE = /^(?=.{1,60}$)(?:(?:HTTP_)?\d{1,6}|[A-Z_]+(?:\d{1,2}[A-Z_]+)*)$/;
+/** Our own codes of attempts after which no message has failed. */
+const OWN_CODES = new Set(['CUSTOMER_PACE', 'NUMBER_PACE', 'DATABASE_AWAY', 'FAILED_TOO_LONG']);
+
+/** What a metric, a span or a log line may show of a code, because a channel could use any text as its code. */
+export function knownCode(code: string): string {
+  const isKnown = CODE.test(code) && (OWN_CODES.has(code) || failureReason(code) !== 'other');
+  return isKnown ? code : 'other';
+}
 
 /** A count and a log line for each. */
 export function reportFailures(
@@ -73,7 +82,7 @@ export function reportFailures(
         conversation_id: conversationId,
         channel,
         reason,
-        code: code !== undefined && CODE.test(code) ? code : undefined,
+        code: code && knownCode(code),
       },
       'delivery failed',
     );

@@ -59,7 +59,7 @@ export function createStreamLimits(parts: StreamLimitParts): StreamLimits {
 
   return {
     async enter(merchantId, callerId) {
-      // This process counts too: these limits hold while Redis is away.
+      // This process counts too: these limits hold while Redis does not respond.
       const leave = enterHere(merchantId, callerId);
       if (typeof leave === 'string') throw isFull(leave);
       if (!runScript) return leave;

@@ -144,7 +144,7 @@ export class EventStream extends Readable implements Subscriber {
   #check(): Promise<void> {
     this.#checking ??= this.#options
       .check()
-      // The database is away: what is revoked meanwhile is found as soon as it is back.
+      // The database cannot be reached: what is revoked meanwhile is found when it works again.
       .catch(() => new Date(this.#options.now().getTime() + CHECK_AGAIN_MS))
       .then((next) => {
         this.#checking = undefined;

@@ -1,12 +1,9 @@
-import type { Logger } from 'pino';
-import type { OtlpTarget } from '../config/telemetry.ts';
-import { type Signal, sendOtlp } from './send.ts';
+import { createExporter, type ExporterParts } from './exporter.ts';
 
 /** The defaults of OpenTelemetry's own batch processor. */
 const QUEUE_MAX = 2048;
 const BATCH_MAX = 512;
-/** When the process stops, this is all the time there is. */
-const LAST_MS = 2000;
+const ATTEMPTS_MAX = 5;
 
 export interface Batches<Item> {
   /** Never waits. What does not fit into the queue is dropped. */
@@ -15,33 +12,24 @@ export interface Batches<Item> {
   close(): Promise<void>;
 }
 
-interface BatchParts<Item> {
-  signal: Signal;
-  target: OtlpTarget;
+interface BatchParts<Item> extends ExporterParts {
   everyMs: number;
   bodyOf: (items: readonly Item[]) => object;
-  log: Logger;
 }
 
 /**
- * Collects items and sends them in the background, one request at a time. A collector that is away, slow or refuses
- * costs at most the queue: the oldest attempt is given up after a while, and new items are dropped meanwhile.
+ * Collects items and sends them in the background, one request at a time. A collector that is slow, does not respond or
+ * refuses costs at most the queue: each batch has a few attempts, and what does not fit into the queue is dropped.
  */
-export function createBatches<Item>({
-  signal,
-  target,
-  everyMs,
-  bodyOf,
-  log,
-}: BatchParts<Item>): Batches<Item> {
-  const report = createReport(signal, log);
-  const stopping = new AbortController();
+export function createBatches<Item>({ everyMs, bodyOf, ...parts }: BatchParts<Item>): Batches<Item> {
+  const exporter = createExporter(parts, ATTEMPTS_MAX);
   let queue: Item[] = [];
-  let dropped = 0;
   let sending: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let isClosing = false;
 
   function schedule(ms: number): void {
+    if (isClosing) return;
     timer ??= setTimeout(() => {
       timer = undefined;
       sending ??= sendAll().finally(() => {
@@ -51,51 +39,38 @@ export function createBatches<Item>({
     }, ms).unref();
   }
 
-  async function sendAll(attemptsMax?: number): Promise<void> {
+  async function sendAll(): Promise<void> {
     while (queue.length > 0) {
       const batch = queue.slice(0, BATCH_MAX);
       queue = queue.slice(BATCH_MAX);
-      const options = { stop: stopping.signal, ...(attemptsMax === undefined ? {} : { attemptsMax }) };
-      const sent = await sendOtlp(signal, target, bodyOf(batch), options);
-      if (sent.ok) report.worked(sent.rejected, dropped);
-      else report.failed(sent.problem, batch.length);
-      dropped = 0;
-      if (!sent.ok || stopping.signal.aborted) return;
+      if (!(await exporter.send(bodyOf(batch), batch.length))) return;
     }
   }
 
   return {
     add(item) {
       if (queue.length >= QUEUE_MAX) {
-        dropped += 1;
+        exporter.drop(1, 'QUEUE_FULL');
         return;
       }
       queue.push(item);
-      if (!sending) schedule(queue.length >= BATCH_MAX ? 0 : everyMs);
+      if (sending) return;
+      // A full batch does not wait: the queue would be full long before.
+      if (queue.length === BATCH_MAX) {
+        clearTimeout(timer);
+        timer = undefined;
+      }
+      schedule(queue.length >= BATCH_MAX ? 0 : everyMs);
     },
     async close() {
+      isClosing = true;
       clearTimeout(timer);
-      const end = setTimeout(() => stopping.abort(), LAST_MS).unref();
+      exporter.finish();
       await sending;
-      await sendAll(1);
-      clearTimeout(end);
-    },
-  };
-}
-
-/** One line when a collector stops working, and one when it works again. */
-export function createReport(signal: Signal, log: Logger) {
-  let isFailing = false;
-  return {
-    worked(rejected: number, dropped: number): void {
-      if (isFailing) log.info({ signal, dropped }, 'the OpenTelemetry collector works again');
-      if (rejected > 0 && !isFailing)
-        log.warn({ signal, rejected }, 'the OpenTelemetry collector refuses a part');
-      isFailing = false;
-    },
-    failed(code: string, dropped: number): void {
-      if (!isFailing) log.warn({ signal, code, dropped }, 'cannot send to the OpenTelemetry collector');
-      isFailing = true;
+      await sendAll();
+      exporter.drop(queue.length, 'STOPPED');
+      queue = [];
+      exporter.close();
     },
   };
 }

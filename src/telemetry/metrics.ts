@@ -18,6 +18,12 @@ export async function metricsOf(registry: Registry, startMs: number, nowMs: numb
   });
 }
 
+/** OTLP counts what is lost in data points. */
+export const countPoints = (metrics: readonly object[]): number =>
+  metrics
+    .flatMap((metric) => Object.values(metric) as ({ dataPoints?: unknown[] } | undefined)[])
+    .reduce((sum, part) => sum + (part?.dataPoints?.length ?? 0), 0);
+
 type Times = { startTimeUnixNano: string; timeUnixNano: string };
 
 function pointsOf({ type, values }: Metric, times: Times): object | undefined {

@@ -1,15 +1,16 @@
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { TelemetryConfig } from '../config/telemetry.ts';
 import { onLogLine } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Tracer } from '../tracing.ts';
 import { VERSION } from '../version.ts';
-import { createBatches, createReport } from './batches.ts';
+import { createBatches } from './batches.ts';
+import { createExporter } from './exporter.ts';
 import { logRecordOf } from './logs.ts';
-import { metricsOf } from './metrics.ts';
+import { countPoints, metricsOf } from './metrics.ts';
 import { attributesOf } from './otlp.ts';
-import { sendOtlp } from './send.ts';
 import { createTracer, type SpanRecord } from './tracer.ts';
 
 /**
@@ -17,9 +18,13 @@ import { createTracer, type SpanRecord } from './tracer.ts';
  * package's 60 and 25 MB of memory (version 3.1.0 of the SDK). This takes 40 KB and 3 to 11 MB.
  */
 
+/** A little longer than the time that each signal has at the end. */
+const CLOSE_MAX_MS = 2500;
+
 export interface Telemetry {
   /** Absent if only metrics or logs are exported. */
   tracer: Tracer | undefined;
+  /** Sends what is left of all signals, within a few seconds. */
   close(): Promise<void>;
 }
 
@@ -51,13 +56,18 @@ export function openTelemetry({ config, log, metrics, updateFigures, role }: Tel
   const scope = { name: 'deskbell', version: VERSION };
   const closing: (() => Promise<void>)[] = [];
   const { traces, logs, exportEveryMs: everyMs } = config;
+  const common = { log, onDropped: metrics.telemetryDropped };
+  // From zero on: otherwise Prometheus does not see the first ones.
+  for (const signal of ['traces', 'metrics', 'logs'] as const) {
+    if (config[signal]) metrics.telemetryDropped(signal, 0);
+  }
 
   let tracer: Tracer | undefined;
   if (traces) {
     const bodyOf = (spans: readonly SpanRecord[]) => ({
       resourceSpans: [{ resource, scopeSpans: [{ scope, spans }] }],
     });
-    const batches = createBatches({ signal: 'traces', target: traces, everyMs, bodyOf, log });
+    const batches = createBatches({ ...common, signal: 'traces', target: traces, everyMs, bodyOf });
     tracer = createTracer(config, batches.add);
     closing.push(batches.close);
   }
@@ -66,7 +76,7 @@ export function openTelemetry({ config, log, metrics, updateFigures, role }: Tel
       const logRecords = lines.flatMap((line) => logRecordOf(line) ?? []);
       return { resourceLogs: [{ resource, scopeLogs: [{ scope, logRecords }] }] };
     };
-    const batches = createBatches<string>({ signal: 'logs', target: logs, everyMs, bodyOf, log });
+    const batches = createBatches<string>({ ...common, signal: 'logs', target: logs, everyMs, bodyOf });
     const unsubscribe = onLogLine(batches.add);
     closing.push(async () => {
       unsubscribe();
@@ -77,12 +87,16 @@ export function openTelemetry({ config, log, metrics, updateFigures, role }: Tel
   return {
     tracer,
     async close() {
-      await Promise.all(closing.map((close) => close()));
+      const end = new AbortController();
+      const closed = Promise.all(closing.map((close) => close()));
+      // The figures are read from the database, which may not respond.
+      await Promise.race([closed, sleep(CLOSE_MAX_MS, undefined, { signal: end.signal })]);
+      end.abort();
     },
   };
 }
 
-/** Every minute by default. The next one is read when the last one was sent or given up. */
+/** Every minute by default, and once more at the end. The next ones are read when the last ones were sent or dropped. */
 function exportMetrics({
   config,
   log,
@@ -95,30 +109,35 @@ function exportMetrics({
   scope: object;
 }): () => Promise<void> {
   const startMs = Date.now();
-  const report = createReport('metrics', log);
-  const stopping = new AbortController();
+  const parts = {
+    signal: 'metrics',
+    target: config.metrics!,
+    log,
+    onDropped: metrics.telemetryDropped,
+  } as const;
+  // The next values replace these, so they are not sent again.
+  const exporter = createExporter(parts, 1);
   let sending: Promise<void> | undefined;
 
   async function send(): Promise<void> {
+    await exporter.ready();
     await updateFigures();
     const values = await metricsOf(metrics.registry, startMs, Date.now());
     const body = { resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics: values }] }] };
-    // The next ones replace these, so they are not sent again.
-    const sent = await sendOtlp('metrics', config.metrics!, body, { stop: stopping.signal, attemptsMax: 1 });
-    if (sent.ok) report.worked(sent.rejected, 0);
-    else report.failed(sent.problem, values.length);
+    await exporter.send(body, countPoints(values));
   }
+  const trySend = () => send().catch((err) => log.warn({ err }, 'cannot read the metrics'));
 
   const timer = setInterval(() => {
-    sending ??= send()
-      .catch((err) => log.warn({ err }, 'cannot read the metrics'))
-      .finally(() => {
-        sending = undefined;
-      });
+    sending ??= trySend().finally(() => {
+      sending = undefined;
+    });
   }, config.metricsEveryMs).unref();
   return async () => {
     clearInterval(timer);
-    stopping.abort();
+    exporter.finish();
     await sending;
+    await trySend();
+    exporter.close();
   };
 }

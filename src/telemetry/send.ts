@@ -1,73 +1,56 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { OtlpTarget } from '../config/telemetry.ts';
 import { VERSION } from '../version.ts';
 import { encodeRequest, readRejected } from './protobuf.ts';
 
 export type Signal = 'traces' | 'metrics' | 'logs';
 
-export type Sent = { ok: true; rejected: number } | { ok: false; problem: string };
+export type Sent =
+  | { ok: true; rejected: number }
+  /** `afterMs`: the pause that the collector asks for. */
+  | { ok: false; code: string; mayRetry: boolean; afterMs?: number | undefined };
 
 /** OTLP names these as the ones that may be sent again. */
 const MAY_RETRY = new Set([429, 502, 503, 504]);
-const ATTEMPTS_MAX = 5;
-const PAUSE_MS = 1000;
-const PAUSE_MAX_MS = 30_000;
 const RESPONSE_MAX_BYTES = 64 * 1024;
 
 const CONTENT_TYPES = { 'http/json': 'application/json', 'http/protobuf': 'application/x-protobuf' };
 
-/** One request of OTLP over HTTP. Never throws. `signal` ends it, with its pauses. */
+export const encodeBody = (signal: Signal, { protocol }: OtlpTarget, body: object): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(protocol === 'http/json' ? Buffer.from(JSON.stringify(body)) : encodeRequest(signal, body));
+
+/** One request of OTLP over HTTP. Never throws. */
 export async function sendOtlp(
-  signal: Signal,
   { url, headers, protocol, timeoutMs }: OtlpTarget,
-  body: object,
-  { stop, attemptsMax = ATTEMPTS_MAX }: { stop: AbortSignal; attemptsMax?: number },
+  body: Uint8Array<ArrayBuffer>,
+  stop: AbortSignal,
 ): Promise<Sent> {
-  const bytes = protocol === 'http/json' ? Buffer.from(JSON.stringify(body)) : encodeRequest(signal, body);
-  for (let attempt = 1; ; attempt += 1) {
-    const result = await post(url, bytes, {
-      timeoutMs,
-      stop,
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
       headers: {
         ...headers,
         'content-type': CONTENT_TYPES[protocol],
         'user-agent': `Deskbell/${VERSION}`,
       },
-    });
-    if ('rejected' in result) return { ok: true, rejected: result.rejected };
-    const { problem, mayRetry, afterMs } = result;
-    if (!mayRetry || attempt >= attemptsMax || stop.aborted) return { ok: false, problem };
-    const pauseMs = Math.min(afterMs ?? PAUSE_MS * 2 ** (attempt - 1), PAUSE_MAX_MS);
-    // The process may end meanwhile.
-    await sleep(pauseMs, undefined, { signal: stop, ref: false }).catch(() => {});
-  }
-}
-
-type Posted = { rejected: number } | { problem: string; mayRetry: boolean; afterMs?: number | undefined };
-
-async function post(
-  url: string,
-  body: Buffer,
-  { headers, timeoutMs, stop }: { headers: Record<string, string>; timeoutMs: number; stop: AbortSignal },
-): Promise<Posted> {
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers,
-      body: new Uint8Array(body),
+      body,
       redirect: 'manual',
       signal: AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)]),
     });
     const answer = Buffer.from(await response.arrayBuffer()).subarray(0, RESPONSE_MAX_BYTES);
     if (response.status >= 200 && response.status < 300) {
-      return { rejected: rejectedIn(answer, response.headers.get('content-type') ?? '') };
+      return { ok: true, rejected: rejectedIn(answer, response.headers.get('content-type') ?? '') };
     }
     const afterMs = retryAfterMs(response.headers.get('retry-after'));
-    return { problem: `HTTP_${response.status}`, mayRetry: MAY_RETRY.has(response.status), afterMs };
+    return {
+      ok: false,
+      code: `HTTP_${response.status}`,
+      mayRetry: MAY_RETRY.has(response.status),
+      afterMs,
+    };
   } catch (error) {
     const { name, cause } = error as Error & { cause?: { code?: unknown } };
     const code = typeof cause?.code === 'string' ? cause.code : undefined;
-    return { problem: name === 'TimeoutError' ? 'TIMEOUT' : (code ?? 'NETWORK'), mayRetry: true };
+    return { ok: false, code: name === 'TimeoutError' ? 'TIMEOUT' : (code ?? 'NETWORK'), mayRetry: true };
   }
 }
 

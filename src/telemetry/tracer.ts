@@ -15,7 +15,7 @@ const KINDS: Readonly<Record<SpanKind, number>> = {
 };
 const STATUS_ERROR = 2;
 const SAMPLED = 1;
-/** The flag that OTLP adds if the flags of a remote parent are known. */
+/** W3C Trace Context: version, trace id, id of the parent span, flags. Ids of zeros only and version ff are not valid. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:-|$)/;
 const TRACEPARENT_MAX_LENGTH = 200;
 

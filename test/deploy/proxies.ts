@@ -44,29 +44,41 @@ export interface ProxyOptions {
   plainUpstream?: boolean;
 }
 
-export async function startNginx(
+export function startNginx(
   program: string,
   { servers: [first, second], plainUpstream = false }: ProxyOptions,
 ): Promise<TestProxy> {
+  const changes = [
+    { from: /127\.0\.0\.1:8000/, to: `127.0.0.1:${first}` },
+    { from: /127\.0\.0\.1:8001/, to: `127.0.0.1:${second}` },
+  ];
+  const plain = [
+    { from: / fail_timeout=2s/, to: '' },
+    { from: /zone deskbell 64k;/, to: '' },
+    { from: /proxy_next_upstream.*/, to: '' },
+  ];
+  return runNginx(program, 'nginx/deskbell.conf', plainUpstream ? [...changes, ...plain] : changes);
+}
+
+/** The proxy of the compose file, with another name server than Docker's. */
+export const startComposeNginx = (program: string, { dnsPort, port }: { dnsPort: number; port: number }) =>
+  runNginx(program, 'compose/nginx.conf', [
+    { from: /resolver 127\.0\.0\.11 /, to: `resolver 127.0.0.1:${dnsPort} ` },
+    { from: /servers:8000/, to: `servers:${port}` },
+  ]);
+
+async function runNginx(program: string, file: string, changes: readonly Change[]): Promise<TestProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-nginx-'));
   const [port, plainPort] = [await freePort(), await freePort()];
   const { certificate, key } = createCertificate(folder);
-  let site = changed(readFileSync(deployFile('nginx/deskbell.conf'), 'utf8'), [
+  const site = changed(readFileSync(deployFile(file), 'utf8'), [
     { from: /listen \[::\].*/, to: '' },
     { from: /listen 443 /, to: `listen 127.0.0.1:${port} ` },
     { from: /listen 80;/, to: `listen 127.0.0.1:${plainPort};` },
     { from: /\/etc\/ssl\/desk\.pem/, to: certificate },
     { from: /\/etc\/ssl\/desk\.key/, to: key },
-    { from: /127\.0\.0\.1:8000/, to: `127.0.0.1:${first}` },
-    { from: /127\.0\.0\.1:8001/, to: `127.0.0.1:${second}` },
+    ...changes,
   ]);
-  if (plainUpstream) {
-    site = changed(site, [
-      { from: / fail_timeout=2s/, to: '' },
-      { from: /zone deskbell 64k;/, to: '' },
-      { from: /proxy_next_upstream.*/, to: '' },
-    ]);
-  }
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${join(folder, name)};`,
   );

@@ -10,6 +10,7 @@ import { readConfig } from '../../src/config.ts';
 import type { MerchantId } from '../../src/contract/ids.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
+import { holdSending, releaseSending } from '../../src/database/sendingHold.ts';
 import { setOwnChannel } from '../../src/delivery/channels/settings.ts';
 import { WEBHOOK } from '../../src/delivery/channels/webhook/descriptor.ts';
 import { DELIVERIES } from '../../src/delivery/queue/enqueue.ts';
@@ -136,6 +137,12 @@ async function tryAll(postgres: Service, started: { stop(): unknown }[]): Promis
     }
     findings.push({ what: `${alert} fired`, value: 1, atLeast: 1 });
   };
+  const isSilent = async (alert: string) => {
+    const startedAt = performance.now();
+    while ((await prometheus.firing()).has(alert) && performance.now() - startedAt < FIRES_MAX_MS)
+      await sleep(200);
+    findings.push(none(`${alert} after its fault`, (await prometheus.firing()).has(alert) ? 1 : 0));
+  };
   const { url } = server;
   const token: string = (await call(url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token;
   const post = (path: string, body: object) => call(url, 'POST', path, { token, body });
@@ -147,6 +154,12 @@ async function tryAll(postgres: Service, started: { stop(): unknown }[]): Promis
 
   while ((await prometheus.scrapes()) < 4) await sleep(200);
   findings.push(none('alerts without a fault', (await prometheus.firing()).size));
+
+  const hold = { reason: 'operator', backup_made_at: null, key_fingerprint: null } as const;
+  await holdSending(database, { ...hold, held_at: new Date().toISOString() });
+  await fires('DeskbellSendingHeld');
+  await releaseSending(database);
+  await isSilent('DeskbellSendingHeld');
 
   await first.stop();
   await fires('DeskbellDown');
@@ -228,7 +241,7 @@ async function tryAll(postgres: Service, started: { stop(): unknown }[]): Promis
   await postgres.halt();
   const list = () => call(url, 'GET', `${NOTIFICATIONS}/`, { token }).catch(() => {});
   await fires('DeskbellRequestsFailing', list);
-  await fires('DeskbellDatabaseAway', list);
+  await fires('DeskbellDatabaseDown', list);
   await postgres.resume();
   findings.push(none('alerts that were not tried', ALERTS.filter((name) => !tried(findings, name)).length));
   return findings;

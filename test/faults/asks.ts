@@ -78,7 +78,7 @@ export const asks: Fault = {
       await waitUntilRead(readers, log.length);
       return [
         { what: 'kills', value: options.kills },
-        ...(postgres ? [{ what: 'times that PostgreSQL was away', value: options.outages }] : []),
+        ...(postgres ? [{ what: 'times that PostgreSQL was stopped', value: options.outages }] : []),
         { what: 'requests repeated', value: client.repeated(), atLeast: 1 },
         ...(await askFindings(env, client, tokens, asked)),
         ...logFindings(log, asked),

@@ -130,7 +130,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       file: 'src/live/stream.ts',
       find: 'event: connected\\nid: ${this.#position}\\ndata',
       replace: 'event: connected\\ndata',
-      test: 'the eventsource package gets what happened while it was away',
+      test: 'the eventsource package gets what happened while it was disconnected',
     },
     {
       name: 'events get their positions in the order of their transactions',

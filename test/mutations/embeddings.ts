@@ -11,11 +11,11 @@ export const EMBEDDINGS_MUTATIONS: readonly Mutation[] = [
       test: 'finds what was written a moment ago, and no longer what was changed or deleted',
     },
     {
-      name: 'every question waits for an endpoint that is away',
+      name: 'every question waits for an endpoint that does not respond',
       file: 'src/knowledge/embeddings/questions.ts',
       find: 'if (!(error as EmbeddingsFailure).isRefusal) open();',
       replace: '',
-      test: 'waits for an endpoint that is away once, not each time',
+      test: 'waits once for an endpoint that does not respond, not each time',
     },
   ]),
   ...caughtBy('test/embeddings-vectors.test.ts', [
@@ -27,7 +27,7 @@ export const EMBEDDINGS_MUTATIONS: readonly Mutation[] = [
       test: 'wait while the endpoint fails ("redirect"), and are made when it is back',
     },
     {
-      name: 'a text is given up when the endpoint is away',
+      name: 'a text is given up when the endpoint does not respond',
       file: 'src/knowledge/embeddings/make.ts',
       find: `    await probe();
     return embedInParts(texts);`,

@@ -7,17 +7,29 @@ import { until } from '../shops.ts';
 export interface Collector {
   url: string;
   /** Everything that was sent, as text. */
-  received: { path: string; headers: Record<string, unknown>; body: Buffer }[];
+  received: { path: string; headers: Record<string, unknown>; body: Buffer; atMs: number }[];
   /** Answers instead of the collector. */
-  answer: ((response: ServerResponse) => void) | undefined;
+  answer: ((response: ServerResponse, path: string) => void) | undefined;
   /** Of all requests in JSON so far. */
   spans(): ExportedSpan[];
   logs(): ExportedLog[];
   metricNames(): string[];
+  /** Of the metric's last export that has a point with these attributes. */
+  lastValue(name: string, attributes?: Attributes): number | undefined;
   /** Waits for a span, and returns the first. */
   span(what: string, isIt: (span: ExportedSpan) => boolean): Promise<ExportedSpan>;
   close(): Promise<void>;
 }
+
+/** The settings of a process that exports often. */
+export const otelEnv = ({ url }: Pick<Collector, 'url'>) => ({
+  OTEL_EXPORTER_OTLP_ENDPOINT: url,
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  OTEL_EXPORTER_OTLP_HEADERS: 'api-key=a%20key',
+  OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+  OTEL_BSP_SCHEDULE_DELAY: '50',
+  OTEL_METRIC_EXPORT_INTERVAL: '200',
+});
 
 type Attributes = Record<string, string | number | boolean>;
 
@@ -62,8 +74,8 @@ export async function startCollector(): Promise<Collector> {
     request.on('data', (part) => parts.push(part));
     request.on('end', () => {
       const path = request.url!;
-      received.push({ path, headers: request.headers, body: Buffer.concat(parts) });
-      if (collector.answer) return collector.answer(response);
+      received.push({ path, headers: request.headers, body: Buffer.concat(parts), atMs: performance.now() });
+      if (collector.answer) return collector.answer(response, path);
       const type = request.headers['content-type'];
       const isKnown = type === 'application/json' || type === 'application/x-protobuf';
       if (request.method !== 'POST' || !PATHS.includes(path)) return response.writeHead(404).end();
@@ -118,6 +130,20 @@ export async function startCollector(): Promise<Collector> {
         ),
       ),
     ],
+    lastValue: (name: string, wanted: Attributes = {}) =>
+      bodies('/v1/metrics')
+        .flatMap(({ resourceMetrics }) =>
+          resourceMetrics.flatMap(({ scopeMetrics }: Json) =>
+            scopeMetrics.flatMap(({ metrics }: Json) => metrics),
+          ),
+        )
+        .filter((metric: Json) => metric.name === name)
+        .flatMap(({ sum, gauge }: Json) => (sum ?? gauge).dataPoints)
+        .filter(({ attributes }: Json) => {
+          const own = attributesOf(attributes);
+          return Object.entries(wanted).every(([key, value]) => own[key] === value);
+        })
+        .at(-1)?.asDouble,
     async span(what: string, isIt: (span: ExportedSpan) => boolean) {
       await until(what, () => collector.spans().some(isIt));
       return collector.spans().find(isIt)!;

@@ -134,7 +134,7 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
           await recordEvent(tx, { what: 'machine_key.revoked', merchantId, who: whoOf(request), at, about });
         });
         announceRevocation(database);
-        // This server refuses it at once. If the database is away now, the next regular read finds it.
+        // This server refuses it at once. If the database cannot be reached now, the next regular read finds it.
         await revocations.read().catch(() => {});
         return { message: 'Key revoked.' };
       },

@@ -106,7 +106,7 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
           ...{ userId: idIn(request, 'user_id'), change, callerId: userOf(request) },
           ...{ by: whoOf(request), at: now() },
         });
-        // This server refuses the tokens at once. If the database is away now, the next regular read finds it.
+        // This server refuses the tokens at once. If the database cannot be reached now, the next regular read finds it.
         await revocations.read().catch(() => {});
         return changed;
       },

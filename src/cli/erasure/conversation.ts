@@ -36,7 +36,7 @@ export const exportConversation = command({
 
 export const deleteConversation = command({
   about: 'Erase a customer',
-  details: `Number, name and words are removed everywhere, in this conversation and the merchant’s others with the same number.
+  details: `Number, name and texts are removed everywhere, in this conversation and the merchant’s others with the same number.
 If the command is interrupted, a running server or worker goes on. It takes half a minute or more.`,
   arguments: ['ID'],
   options: { merchant: MERCHANT, yes: YES },

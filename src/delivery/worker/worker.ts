@@ -5,7 +5,7 @@ import { createHoldCheck } from '../../database/sendingHold.ts';
 import { currentSpan, type Tracer, traced } from '../../tracing.ts';
 import type { Channel, EndpointChannels, SendResult } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
-import type { OnFailed } from '../failures.ts';
+import { knownCode, type OnFailed } from '../failures.ts';
 import { type Claimed, nextDueAt, wakeLateQueues } from '../queue/claim.ts';
 import { DELIVERIES } from '../queue/enqueue.ts';
 import { releaseWaitingFor } from '../queue/release.ts';
@@ -171,7 +171,7 @@ export function startWorker(parts: WorkerParts): Worker {
     }
     const result = await attempt(channel, prepared);
     const code = 'code' in result ? result.code : undefined;
-    onAttempt(channel.type.name, result.outcome, code ?? 'none');
+    onAttempt(channel.type.name, result.outcome, code === undefined ? 'none' : knownCode(code));
     const settlement = settlementOf(result, {
       type: channel.type,
       attempts: delivery.attempts,
@@ -218,7 +218,7 @@ export function startWorker(parts: WorkerParts): Worker {
       return await traced(parts.tracer, span, async (own) => {
         const result = await channel.send(message, send);
         own?.set({ 'deskbell.outcome': result.outcome });
-        if ('code' in result) own?.fail(result.code);
+        if ('code' in result) own?.fail(knownCode(result.code));
         return result;
       });
     } catch (err) {

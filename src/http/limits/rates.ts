@@ -36,7 +36,7 @@ interface Window {
   endsAtMs: number;
 }
 
-/** The window with the fewest requests left. Undefined if there is no limit, or if Redis is away. */
+/** The window with the fewest requests left. Undefined if there is no limit, or if Redis does not respond. */
 type Count = (allowances: readonly Allowance[]) => Window | undefined | Promise<Window | undefined>;
 
 /**

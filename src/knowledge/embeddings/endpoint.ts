@@ -10,7 +10,7 @@ export interface EndpointParts {
   onRequest: (use: Use, outcome: 'ok' | 'failed') => void;
 }
 
-/** The configured endpoint for each use. Logs one line when it goes away, and one when every use works again. */
+/** The configured endpoint for each use. Logs one line when it stops working, and one when every use works again. */
 export function createEndpoint({ settings, log, onRequest }: EndpointParts): Readonly<Record<Use, Embed>> {
   const embed = createEmbed(settings);
   const about = { host: new URL(settings.url).host, model: settings.model };
@@ -18,7 +18,10 @@ export function createEndpoint({ settings, log, onRequest }: EndpointParts): Rea
 
   function failed(use: Use, code: string): void {
     if (failing.size === 0) {
-      log.warn({ ...about, code }, 'the embeddings endpoint is away: texts are compared by their words only');
+      log.warn(
+        { ...about, code },
+        'the embeddings endpoint does not work: texts are compared by their words only',
+      );
     }
     failing.add(use);
   }

@@ -5,7 +5,7 @@ import type { KillableServer } from '../servers.ts';
 /** Repeats a request at any server until it is done. */
 export interface Client {
   send(method: string, path: string, options: SendOptions): Promise<Reply>;
-  /** Attempts that got no response, or were refused because the database was away. */
+  /** Attempts that got no response, or were refused because the database could not be reached. */
   repeated(): number;
   stop(): void;
 }
