@@ -56,6 +56,15 @@ const NOT_AMONG: Readonly<Record<Engine, string>> = {
   postgres: 'merchant_id <> all(cast($2 as bigint[]))',
 };
 
+/** The error of `JSON.parse` quotes the text, which must not be logged. */
+function readPerson(text: string): Partial<Person> {
+  try {
+    return JSON.parse(text) as Person;
+  } catch {
+    throw new Error('the person of an erasure is not valid JSON');
+  }
+}
+
 interface Which {
   /** The merchants after this one come first. */
   after?: number;
@@ -87,7 +96,7 @@ export async function takeErasure(
     [merchantId, id, row.due_at, leaseUntil.toISOString()],
   );
   if (taken.length === 0) return takeErasure(database, { at, leaseUntil }, { after, except, only });
-  return { id, merchantId, step, createdAt, person: { ...NOBODY, ...(JSON.parse(row.person) as Person) } };
+  return { id, merchantId, step, createdAt, person: { ...NOBODY, ...readPerson(row.person) } };
 }
 
 export async function moveErasure(
