@@ -15,22 +15,27 @@ import { callsOf, WORDS } from './erasing.ts';
 import { BOREALIS, type Deskbell, onEachEngine, useDeskbell } from './harness.ts';
 import { AURORA_ID, BOREALIS_ID, until } from './shops.ts';
 
-/** Makes the database refuse to remove these rows. Returns how to make it accept that again. */
-async function refuseRemoval(database: Database, table: string, where: string): Promise<() => Promise<void>> {
-  const name = `refuse_${table}`;
+/** Makes the database refuse to change these rows. Returns how to make it accept that again. */
+async function refuse(
+  database: Database,
+  [what, table]: readonly ['delete' | 'update', string],
+  where: string,
+): Promise<() => Promise<void>> {
+  const name = `refuse_${what}_${table}`;
   if (database.engine === 'sqlite') {
     await database.run(
-      `create trigger ${name} before delete on ${table} when ${where}
+      `create trigger ${name} before ${what} on ${table} when ${where}
         begin select raise(abort, 'zqx is refused'); end`,
     );
     return async () => void (await database.run(`drop trigger ${name}`));
   }
   await database.run(
     `create function ${name}() returns trigger language plpgsql as $$
-      begin if ${where} then raise exception 'zqx is refused'; end if; return old; end $$`,
+      begin if ${where} then raise exception 'zqx is refused'; end if;
+        return ${what === 'delete' ? 'old' : 'new'}; end $$`,
   );
   await database.run(
-    `create trigger ${name} before delete on ${table} for each row execute function ${name}()`,
+    `create trigger ${name} before ${what} on ${table} for each row execute function ${name}()`,
   );
   return async () => void (await database.run(`drop trigger ${name} on ${table}`));
 }
@@ -103,8 +108,8 @@ onEachEngine('erasures and deletions', (engine) => {
       [stuck],
     );
     const accept = [
-      await refuseRemoval(database, 'conversation_messages', `old.text = 'zqxrefused'`),
-      await refuseRemoval(database, 'reached_customers', `old.recipient = 'zqx'`),
+      await refuse(database, ['delete', 'conversation_messages'], `old.text = 'zqxrefused'`),
+      await refuse(database, ['delete', 'reached_customers'], `old.recipient = 'zqx'`),
     ];
     await begin(stuck);
     clock.jump(1);
@@ -143,6 +148,37 @@ onEachEngine('erasures and deletions', (engine) => {
       async () => (await left()).length === 0 && !(await findMerchant(database, stuck)),
     );
     assert.deepEqual(await tablesWith(database, [WORDS]), []);
+  });
+
+  it('lose nothing and count nothing twice if they fail half-way', async () => {
+    const { database, clock } = deskbell;
+    const { ok, raise, conversation } = callsOf(deskbell);
+    const bytes = async () =>
+      (await database.one<{ bytes: number }>('select bytes from conversation_storage where merchant_id = 1'))
+        ?.bytes ?? 0;
+    const before = await bytes();
+    const id = await conversation('half', '+34611001030', 'Zqxhalf Zqxway');
+    await ok('POST', `/conversation/${id}/send`, { text: 'zqxdirect' });
+    // Only the message says where it went: the context has another way of writing it.
+    const notification = await raise(id, { question: 'zqxhalf?', lead_phone: '611 00 10 31' });
+    await database.run(`update merchants set country = 'ES' where id = 1`);
+    await ok('POST', `/notification/${notification}/answer`, { answer: 'Yes.' });
+    await database.run(
+      `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values (1, $1, $2, '')`,
+      ['+34611001031', clock.now().toISOString()],
+    );
+    await database.transaction((tx) => beginErasure(tx, AURORA_ID, id, by()));
+    const accept = await refuse(database, ['update', 'erasures'], 'new.person <> old.person');
+    erasers.push(start(deskbell));
+    const failures = logged.length;
+    await until('it has failed', () => logged.length > failures);
+    const left = await database.all('select id from deliveries where conversation_id = $1', [id]);
+    assert.equal(left.length, 2);
+    await accept();
+    clock.jump(600);
+    await until('it is finished', async () => !(await database.one('select id from erasures')));
+    assert.deepEqual(await tablesWith(database, [WORDS, /611001031/]), []);
+    assert.equal(await bytes(), before);
   });
 
   it('are finished only when nobody can read it in the files', { skip: engine !== 'sqlite' }, async () => {

@@ -13,7 +13,13 @@ import { CHANGES, type Transaction } from '../database/database.ts';
 import { cancelOpen, eraseDeliveries, eraseEndpointDeliveries, hasDeliveries } from '../delivery/erase.ts';
 import { eraseEvents } from '../events/erase.ts';
 import { learnedFrom, questionKey, redactDocument, redactRemovals } from '../knowledge/erase.ts';
-import { eraseAsks, lockNotifications, othersAmong, removeForGood } from '../notifications/erase.ts';
+import {
+  dropHeld,
+  eraseAsks,
+  lockNotifications,
+  othersAmong,
+  removeForGood,
+} from '../notifications/erase.ts';
 import { eraseName } from './colleague.ts';
 import { NOBODY, redactionOf } from './person.ts';
 import {
@@ -58,6 +64,7 @@ export async function beginErasure(
     channelIds: [],
     documentIds: [],
   };
+  await dropHeld(tx, merchantId, conversationIds);
   await cancelOpen(tx, merchantId, conversationIds, at);
   await addErasure(tx, merchantId, { step: 'rows', person, at });
   for (const id of conversationIds) {

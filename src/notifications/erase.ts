@@ -10,6 +10,20 @@ export interface ErasedNotification {
   leadPhone: string | undefined;
 }
 
+/** What answers would still do when they can no longer be undone is not done. */
+export async function dropHeld(
+  tx: Transaction,
+  merchantId: MerchantId,
+  conversationIds: readonly number[],
+): Promise<void> {
+  for (const conversationId of conversationIds)
+    await tx.run(
+      `update notifications set undo_until = null, held = null
+        where merchant_id = $1 and conversation_id = $2 and undo_until is not null`,
+      [merchantId, conversationId],
+    );
+}
+
 /**
  * The next notifications of a conversation, with what is needed to find the person elsewhere. Nobody answers or changes
  * them until the transaction ends.
