@@ -224,7 +224,7 @@ onEachEngine('an erasure', (engine) => {
   it('goes on where it was when the process ended', async () => {
     const { ok, conversation } = callsOf(deskbell);
     const id = await conversation('zqx-many');
-    for (let from = 0; from < 3; from += 1) {
+    for (let from = 0; from < 6; from += 1) {
       const messages = Array.from({ length: 100 }, (_, n) => ({
         from: 'customer',
         text: `zqx ${from} ${n}`,

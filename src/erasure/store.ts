@@ -84,7 +84,7 @@ export async function takeErasure(
 ): Promise<Erasure | undefined> {
   const rows = await database.all<Row>(
     `select id, merchant_id, person, step, due_at, created_at from erasures
-      where due_at <= $1 and ${NOT_AMONG[database.engine]} and $4 in (0, merchant_id)
+      where due_at <= $1 and ${NOT_AMONG[database.engine]} and cast($4 as bigint) in (0, merchant_id)
       order by case when merchant_id > $3 then 0 else 1 end, merchant_id, due_at limit 1`,
     [at.toISOString(), except, after, only],
   );

@@ -19,7 +19,7 @@ export async function dropHeld(
   for (const conversationId of conversationIds)
     await tx.run(
       `update notifications set undo_until = null, held = null
-        where merchant_id = $1 and conversation_id = $2 and undo_until is not null`,
+        where merchant_id = $1 and conversation_id = $2 and coalesce(undo_until, '') <> ''`,
       [merchantId, conversationId],
     );
 }
