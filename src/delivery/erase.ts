@@ -20,10 +20,11 @@ export async function cancelOpen(
   at: Date,
 ): Promise<void> {
   const ids: number[] = [];
+  // Without an index of states, so that they are found by their conversation.
   for (const conversationId of conversationIds) {
     const rows = await tx.all<{ id: number }>(
       `select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
-          and state in ('queued', 'waiting') limit $3`,
+          and coalesce(state, '') in ('queued', 'waiting') limit $3`,
       [merchantId, conversationId, CANCELLED_MAX - ids.length],
     );
     ids.push(...rows.map(({ id }) => id));
@@ -77,7 +78,8 @@ export async function eraseDeliveries(
       rows.map(({ id }) => id),
     ]);
     await tx.run(
-      `delete from simulator_messages where merchant_id = $1 and ${inSelect(tx.engine, 'delivery_key', KEYS[tx.engine])}`,
+      // Without the plus SQLite reads all of the merchant's messages.
+      `delete from simulator_messages where +merchant_id = $1 and ${inSelect(tx.engine, 'delivery_key', KEYS[tx.engine])}`,
       [merchantId, JSON.stringify(rows.map(({ key }) => key))],
     );
     // Somebody else may have the same number: their next message is no longer blocked.

@@ -18,6 +18,7 @@ export async function dropHeld(
 ): Promise<void> {
   for (const conversationId of conversationIds)
     await tx.run(
+      // In a form for which no index of held answers is used: they are found by their conversation.
       `update notifications set undo_until = null, held = null
         where merchant_id = $1 and conversation_id = $2 and coalesce(undo_until, '') <> ''`,
       [merchantId, conversationId],

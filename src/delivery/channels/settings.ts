@@ -127,7 +127,8 @@ export async function listSettingsOf(
   const rows = await queries.all<{ name: string; sealed: string | null; is_former: number }>(
     `select channel as name, sealed_settings as sealed, 0 as is_former from channel_settings
         where merchant_id = $1 and channel is not null
-      union all select channel, sealed_settings, 1 from former_channels where merchant_id = $1`,
+      union all select channel, sealed_settings, 1 from former_channels
+        where merchant_id = $1 and replaced_at > ''`,
     [merchantId],
   );
   return rows.flatMap(({ name, sealed, is_former }) => {
