@@ -86,7 +86,7 @@ onEachEngine('a customer who is being erased', (engine) => {
     );
     assert.ok(!texts.some(({ content }) => content === 'zqxwritten'));
     assert.deepEqual(
-      shop.receiver.received.map(({ json }) => json.recipient),
+      shop.receiver.received.map(({ json }) => json.data.recipient),
       [NEIGHBOUR, NEIGHBOUR],
     );
   });
