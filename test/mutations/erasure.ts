@@ -68,6 +68,22 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
       test: 'removes stored responses and known answers that do not name the conversation',
     },
   ]),
+  ...caughtBy('test/erasure-rows.test.ts', [
+    {
+      name: 'what was known of a number stays if the customer writes again at once',
+      file: 'src/erasure/texts.ts',
+      find: "if (who === 'somebody before') return;",
+      replace: "if (who !== 'nobody') return;",
+      test: 'keeps what a customer writes again at once, and removes what was before',
+    },
+    {
+      name: 'questions from before the upgrade stay in the list of known answers',
+      file: 'src/knowledge/erase.ts',
+      find: 'const isUnknown = key === null && of === null;',
+      replace: 'const isUnknown = key === null && of === 0;',
+      test: 'removes stored responses and known answers that do not name the conversation',
+    },
+  ]),
   ...caughtBy('test/erasure-turns.test.ts', [
     {
       name: 'a merchant is deleted although its words can be read in the files',
