@@ -15,9 +15,8 @@ create table erasures (
   merchant_id bigint not null references merchants (id) on delete cascade,
   -- JSON: the conversations, and by which names and numbers the person is found elsewhere.
   person text not null,
-  -- The step that comes next, and how far it has got.
+  -- The step that comes next.
   step text not null,
-  position bigint not null default 0,
   -- When to go on. While a worker does a step, until when nobody else does.
   due_at text not null,
   created_at text not null,
@@ -32,6 +31,8 @@ create index merchants_deleting on merchants (deleting_at) where deleting_at is 
 
 -- Whose question the assistant answered by itself, if that is known.
 alter table recognitions add column conversation_id bigint;
+-- Before there is a conversation: a hash of the customer's number or reference. Null in rows of earlier versions.
+alter table recognitions add column customer_key text;
 create index recognitions_conversation on recognitions (merchant_id, conversation_id)
   where conversation_id is not null;
 create index asks_conversation on asks (merchant_id, conversation_id, id);

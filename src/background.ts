@@ -67,7 +67,7 @@ export function startBackground(parts: BackgroundParts): Background {
       : undefined;
   const indexer = startInboxIndexer({ database, log });
   const changeWorker = startChangeWorker({ database, log, now });
-  const eraser = startEraser({ database, log, now });
+  const eraser = startEraser({ database, channelsOf: channels.idsOf, log, now });
   const mailSender = openMailSender({ config, database, vault, log, now });
   const resealer = startResealing({ database, vault, log, lookEveryMs: parts.keyCheckEveryMs });
   warnIfHeld(database, log);

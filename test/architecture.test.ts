@@ -255,6 +255,8 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'erasure/colleague.ts': ['asks', 'conversations', 'deliveries', 'events'],
   // Nothing is sent for a merchant that is being deleted.
   'delivery/queue/claim.ts': ['merchants'],
+  // Nothing is sent to a customer who is being erased.
+  'delivery/queue/table.ts': ['conversations'],
   // An event has the reference and the metadata of its ask.
   'events/log.ts': ['asks'],
   // The user's name at that time.

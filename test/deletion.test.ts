@@ -116,7 +116,8 @@ onEachEngine('the commands for a person’s data', (engine) => {
     const teo = await addColleague(deskbell, 'Zqxteo Zqxvidal');
     const { token } = teo;
     const address = await raise(deskbell, token);
-    await deskbell.call('POST', `${address}/notes`, { token, body: { text: 'I look.' } });
+    const headers = { 'Idempotency-Key': 'note-1' };
+    await deskbell.call('POST', `${address}/notes`, { token, body: { text: 'I look.' }, headers });
     await deskbell.call('PUT', '/api/v1/conversation/2/takeover', { token });
     await deskbell.call('POST', '/api/v1/conversation/2/send', { token, body: { text: 'Hello.' } });
     const key = await createKey(deskbell);

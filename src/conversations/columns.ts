@@ -9,6 +9,7 @@ const columnOf = (column: string) => (row: string) =>
 export const customerNameOf = columnOf('customer_name');
 export const customerPhoneOf = columnOf('customer_phone');
 export const referenceOf = columnOf('reference');
+export const erasedAtOf = columnOf('erased_at');
 
 const OBJECT_OF: Readonly<Record<Engine, (name: string, value: string) => string>> = {
   sqlite: (name, value) => `json_group_object(${name}, ${value})`,

@@ -103,17 +103,37 @@ export async function removeConversations(
   ]);
 }
 
-/** Whether a number is also that of somebody else: a customer of another merchant, or another customer of this one. */
-export async function isOthersPhone(queries: Queries, phone: string): Promise<boolean> {
-  return (
-    (await queries.one('select id from conversations where customer_phone = $1 limit 1', [phone])) !==
-    undefined
+/** Numbers of a merchant's first customers, in the order in which they are removed. */
+export async function phonesOf(queries: Queries, merchantId: MerchantId, limit: number): Promise<string[]> {
+  const rows = await queries.all<{ phone: string }>(
+    'select customer_phone as phone from conversations where merchant_id = $1 limit $2',
+    [merchantId, limit],
   );
+  return [...new Set(rows.map(({ phone }) => phone))].filter((phone) => phone !== '');
 }
 
-export async function isOwnPhone(queries: Queries, merchantId: MerchantId, phone: string): Promise<boolean> {
-  const sql = 'select id from conversations where customer_phone = $2 and merchant_id = $1 limit 1';
-  return (await queries.one(sql, [merchantId, phone])) !== undefined;
+/** The merchants that have a customer with this number. */
+export async function merchantsWith(queries: Queries, phone: string): Promise<MerchantId[]> {
+  const rows = await queries.all<{ merchant_id: MerchantId }>(
+    'select distinct merchant_id from conversations where customer_phone = $1 order by merchant_id',
+    [phone],
+  );
+  return rows.map(({ merchant_id }) => merchant_id);
+}
+
+/** Whether the merchant has a customer with this number: one since before that time, or only one who is newer. */
+export async function whoHasPhone(
+  queries: Queries,
+  merchantId: MerchantId,
+  phone: string,
+  at: string,
+): Promise<'nobody' | 'somebody before' | 'somebody since'> {
+  const row = await queries.one<{ first: string | null }>(
+    'select min(created_at) as first from conversations where customer_phone = $2 and merchant_id = $1',
+    [merchantId, phone],
+  );
+  if (!row?.first) return 'nobody';
+  return row.first < at ? 'somebody before' : 'somebody since';
 }
 
 /** Saved replies are the merchant's own words. Only the person's name and number go. */

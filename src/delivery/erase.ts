@@ -1,15 +1,40 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries, Transaction } from '../database/database.ts';
-import { ownIdIn } from '../database/ids.ts';
+import type { Database, Engine, Queries, Transaction } from '../database/database.ts';
+import { inSelect, ownIdIn } from '../database/ids.ts';
+import { cancel } from './queue/control/cancel.ts';
 import { removeDeliveries } from './queue/endpointEvents.ts';
 import { lockLanes, releaseAndRecord } from './queue/release.ts';
-import { ENDPOINT, NEVER, NO_NOTIFICATION } from './queue/table.ts';
+import { ENDPOINT, NEVER, NO_NOTIFICATION, TAKEN_BACK } from './queue/table.ts';
 
 /** Removes a customer's messages, and the number wherever this feature has it. */
 
+/** In one transaction. A customer with more open messages is rare, and no worker claims the rest: see `isNotErased`. */
+const CANCELLED_MAX = 1000;
+
+/** Nothing that waits is sent any more. What is being sent stays as it is. */
+export async function cancelOpen(
+  tx: Transaction,
+  merchantId: MerchantId,
+  conversationIds: readonly number[],
+  at: Date,
+): Promise<void> {
+  const ids: number[] = [];
+  // Without an index of states, so that they are found by their conversation.
+  for (const conversationId of conversationIds) {
+    const rows = await tx.all<{ id: number }>(
+      `select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
+          and coalesce(state, '') in ('queued', 'waiting') limit $3`,
+      [merchantId, conversationId, CANCELLED_MAX - ids.length],
+    );
+    ids.push(...rows.map(({ id }) => id));
+  }
+  if (ids.length > 0) await cancel(tx, merchantId, ids, at, TAKEN_BACK);
+}
+
 interface Removed {
   id: number;
+  key: string;
   recipient: string;
   mode: 'reply' | 'campaign';
   channel_id: string | null;
@@ -23,43 +48,51 @@ export interface ErasedDeliveries {
   written: string[];
 }
 
+const KEYS: Readonly<Record<Engine, string>> = {
+  sqlite: 'select value from json_each($2)',
+  postgres: 'select json_array_elements_text(cast($2 as json))',
+};
+
 /**
- * Removes messages of one conversation. One that is being sent stays until that is over: its worker still writes down
- * where it sends it.
+ * Removes messages of one conversation, also from test phones. One that is being sent stays until that is over: its
+ * worker still writes down where it sends it.
  */
-export function eraseDeliveries(
-  database: Database,
+export async function eraseDeliveries(
+  tx: Transaction,
   merchantId: MerchantId,
   conversationId: number,
   { at, limit }: { at: Date; limit: number },
 ): Promise<ErasedDeliveries> {
   const time = at.toISOString();
-  return database.transaction(async (tx) => {
-    await lockLanes(tx, merchantId);
-    const rows = await tx.run<Removed & { notification_id: number; content: string }>(
-      `delete from deliveries where merchant_id = $1 and (state <> 'sending' or due_at <= $3) and id in (
-          select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
-            and (state <> 'sending' or due_at <= $3) order by created_at, id limit $4)
-        returning id, recipient, mode, channel_id, notification_id, content`,
-      [merchantId, conversationId, time, limit],
+  await lockLanes(tx, merchantId);
+  const rows = await tx.run<Removed & { notification_id: number; content: string }>(
+    `delete from deliveries where merchant_id = $1 and (state <> 'sending' or due_at <= $3) and id in (
+        select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
+          and (state <> 'sending' or due_at <= $3) order by created_at, id limit $4)
+      returning id, key, recipient, mode, channel_id, notification_id, content`,
+    [merchantId, conversationId, time, limit],
+  );
+  if (rows.length > 0) {
+    await tx.run(`delete from delivery_events where ${ownIdIn(tx.engine, '$1', '$2', 'delivery_id')}`, [
+      merchantId,
+      rows.map(({ id }) => id),
+    ]);
+    await tx.run(
+      // Without the plus SQLite reads all of the merchant's messages.
+      `delete from simulator_messages where +merchant_id = $1 and ${inSelect(tx.engine, 'delivery_key', KEYS[tx.engine])}`,
+      [merchantId, JSON.stringify(rows.map(({ key }) => key))],
     );
-    if (rows.length > 0) {
-      await tx.run(`delete from delivery_events where ${ownIdIn(tx.engine, '$1', '$2', 'delivery_id')}`, [
-        merchantId,
-        rows.map(({ id }) => id),
-      ]);
-      // Somebody else may have the same number: their next message is no longer blocked.
-      await releaseAndRecord(tx, merchantId, { lanes: lanesOf(rows), events: [], dueAt: NEVER, at });
-    }
-    return {
-      count: rows.length,
-      recipients: [...new Set(rows.map(({ recipient }) => recipient))],
-      channelIds: [...new Set(rows.flatMap(({ channel_id }) => channel_id ?? []))],
-      written: rows
-        .filter(({ notification_id }) => notification_id === NO_NOTIFICATION)
-        .map(({ content }) => content),
-    };
-  });
+    // Somebody else may have the same number: their next message is no longer blocked.
+    await releaseAndRecord(tx, merchantId, { lanes: lanesOf(rows), events: [], dueAt: NEVER, at });
+  }
+  return {
+    count: rows.length,
+    recipients: [...new Set(rows.map(({ recipient }) => recipient))],
+    channelIds: [...new Set(rows.flatMap(({ channel_id }) => channel_id ?? []))],
+    written: rows
+      .filter(({ notification_id }) => notification_id === NO_NOTIFICATION)
+      .map(({ content }) => content),
+  };
 }
 
 const lanesOf = (rows: readonly Removed[]) => [
@@ -109,40 +142,68 @@ export async function eraseEndpointDeliveries(
   }
 }
 
+/** What is known about a number up to a time. What is newer is of a customer who has written again since. */
+export interface KnownUntil {
+  phone: string;
+  until: Date;
+}
+
 /** Removes messages on a test phone, and returns how many: if that is the limit, there may be more. */
 export async function eraseTestPhone(
   queries: Queries,
   merchantId: MerchantId,
-  phone: string,
+  { phone, until }: KnownUntil,
   limit: number,
 ): Promise<number> {
   const rows = await queries.run(
     `delete from simulator_messages where id in (
-        select id from simulator_messages where merchant_id = $1 and phone = $2 order by id limit $3)
+        select id from simulator_messages where merchant_id = $1 and phone = $2 and at <= $4 order by id limit $3)
       returning id`,
-    [merchantId, phone, limit],
+    [merchantId, phone, limit, until.toISOString()],
   );
   return rows.length;
 }
 
 /** That somebody was reached today still counts towards the daily limit, but no longer who. */
-export async function forgetReached(tx: Transaction, merchantId: MerchantId, phone: string): Promise<void> {
-  await tx.run('update reached_customers set recipient = $3 where merchant_id = $1 and recipient = $2', [
-    merchantId,
-    phone,
-    `erased ${randomUUID()}`,
-  ]);
+export async function forgetReached(
+  tx: Transaction,
+  merchantId: MerchantId,
+  { phone, until }: KnownUntil,
+): Promise<void> {
+  await tx.run(
+    'update reached_customers set recipient = $3 where merchant_id = $1 and recipient = $2 and reached_at <= $4',
+    [merchantId, phone, `erased ${randomUUID()}`, until.toISOString()],
+  );
 }
 
-/** When the customer last wrote to a channel, and when the next message may be sent. */
+const PHONES: Readonly<Record<Engine, string>> = {
+  sqlite: 'select value from json_each($1)',
+  postgres: 'select json_array_elements_text(cast($1 as json))',
+};
+
+/** Those of these numbers that have written to any channel of late. */
+export async function haveWritten(queries: Queries, phones: readonly string[]): Promise<string[]> {
+  const rows = await queries.all<{ phone: string }>(
+    `select distinct phone from customer_windows where ${inSelect(queries.engine, 'phone', PHONES[queries.engine])}`,
+    [JSON.stringify(phones)],
+  );
+  return rows.map(({ phone }) => phone);
+}
+
+/** When the customer last wrote to these channels, and when the next message may be sent. */
 export async function forgetWindows(
   tx: Transaction,
-  phone: string,
+  { phone, until }: KnownUntil,
   channelIds: readonly string[],
 ): Promise<void> {
-  await tx.run('delete from customer_windows where phone = $1', [phone]);
-  for (const channelId of channelIds)
-    await tx.run('delete from send_pace where channel_id = $1 and recipient = $2', [channelId, phone]);
+  for (const channelId of channelIds) {
+    await tx.run('delete from customer_windows where channel_id = $1 and phone = $2 and opened_at <= $3', [
+      ...[channelId, phone, until.toISOString()],
+    ]);
+    await tx.run('delete from send_pace where channel_id = $1 and recipient = $2 and free_at_ms <= $3', [
+      ...[channelId, phone, until.getTime()],
+    ]);
+  }
 }
 
 /** What is known about the webhook endpoints of a merchant that is deleted. */

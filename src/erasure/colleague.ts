@@ -5,6 +5,8 @@ import { deletePerson, FORMER, hasNamesake } from '../auth/erase.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import { numberEvents } from '../events/log.ts';
+import { renameInResponses } from '../notifications/erase.ts';
+import { NOBODY } from './person.ts';
 import { addErasure } from './store.ts';
 
 /** Deletes somebody who works for a merchant, or an operator. A worker then replaces the name where it was copied. */
@@ -13,8 +15,7 @@ export async function deleteUser(tx: Transaction, userId: number, by: { who: Who
   await forgetActor(tx, merchantId, userId, FORMER);
   if (merchantId === null) return;
   await forgetAlerts(tx, merchantId, userId as UserId);
-  const person = { conversationIds: [], phones: [], names: [name], references: [], channelIds: [] };
-  await addErasure(tx, merchantId, { step: 'name', person, at: by.at });
+  await addErasure(tx, merchantId, { step: 'name', person: { ...NOBODY, names: [name] }, at: by.at });
 }
 
 /** Where the name of whoever did something is stored as a text. */
@@ -59,4 +60,5 @@ export async function eraseName(
       last = rows.at(-1)!.id;
     }
   }
+  await renameInResponses(database, merchantId, { name, to: FORMER }, pause);
 }

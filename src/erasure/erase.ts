@@ -4,45 +4,36 @@ import type { MerchantId } from '../contract/ids.ts';
 import {
   blankConversations,
   eraseMessages,
-  isOthersPhone,
-  isOwnPhone,
   lockPerson,
-  redactSavedReplies,
   removeConversations,
 } from '../conversations/erase.ts';
 import { bytesOfSent, countSent } from '../conversations/messages.ts';
 import { NO_NAME } from '../conversations/store.ts';
-import { CHANGES, type Database, type Transaction } from '../database/database.ts';
-import {
-  eraseDeliveries,
-  eraseEndpointDeliveries,
-  eraseTestPhone,
-  forgetReached,
-  forgetWindows,
-  hasDeliveries,
-} from '../delivery/erase.ts';
+import { CHANGES, type Transaction } from '../database/database.ts';
+import { cancelOpen, eraseDeliveries, eraseEndpointDeliveries, hasDeliveries } from '../delivery/erase.ts';
 import { eraseEvents } from '../events/erase.ts';
+import { learnedFrom, questionKey, redactDocument, redactRemovals } from '../knowledge/erase.ts';
 import {
-  documentsWith,
-  learnedFrom,
-  questionKey,
-  redactDocument,
-  redactRecognitions,
-  redactRemovals,
-} from '../knowledge/erase.ts';
-import {
+  dropHeld,
   eraseAsks,
-  eraseStoredResponses,
   lockNotifications,
   othersAmong,
   removeForGood,
 } from '../notifications/erase.ts';
 import { eraseName } from './colleague.ts';
-import { type Person, redactionOf } from './person.ts';
-import { addErasure, type Erasure, moveErasure, removeErasure, type Step, savePerson } from './store.ts';
+import { NOBODY, redactionOf } from './person.ts';
+import {
+  addErasure,
+  BATCH_MAX,
+  type EraseParts,
+  type Erasure,
+  moveErasure,
+  removeErasure,
+  type Step,
+  savePerson,
+} from './store.ts';
+import { eraseTexts, namesConversation } from './texts.ts';
 
-/** In one transaction. Others wait for its rows no longer than for an ordinary write. */
-const BATCH_MAX = 500;
 /** With each of these, documents may be rewritten. */
 const NOTIFICATIONS_MAX = 100;
 /** A request or a worker that began before the erasure has ended by now: nothing of the person is written after this. */
@@ -71,7 +62,10 @@ export async function beginErasure(
     names: names.filter((name) => !phones.includes(name) && name !== NO_NAME),
     references: unique(conversations.flatMap(({ reference }) => reference ?? [])),
     channelIds: [],
+    documentIds: [],
   };
+  await dropHeld(tx, merchantId, conversationIds);
+  await cancelOpen(tx, merchantId, conversationIds, at);
   await addErasure(tx, merchantId, { step: 'rows', person, at });
   for (const id of conversationIds) {
     const about = { conversation_id: id };
@@ -80,16 +74,7 @@ export async function beginErasure(
   return conversationIds;
 }
 
-const NOBODY: Person = { conversationIds: [], phones: [], names: [], references: [], channelIds: [] };
-
 const unique = (texts: readonly string[]) => [...new Set(texts.filter((text) => text !== ''))];
-
-interface EraseParts {
-  database: Database;
-  now: () => Date;
-  /** Between two pages: other work goes on, and the lease is renewed. */
-  pause?: () => Promise<void>;
-}
 
 interface Next {
   step: Step | 'done';
@@ -104,14 +89,19 @@ export async function eraseStep(parts: EraseParts, erasure: Erasure): Promise<Ne
     const soon = { dueAt: new Date(now().getTime() + RETRY_MS) };
     switch (erasure.step) {
       case 'rows':
-        return (await eraseRows(parts, erasure))
+        await eraseMessagesTo(parts, erasure);
+        await eraseRows(parts, erasure);
+        return { step: 'sending', dueAt: now() };
+      case 'sending':
+        return (await eraseMessagesTo(parts, erasure))
           ? { step: 'texts', dueAt: now() }
-          : { step: 'rows', ...soon };
+          : { step: 'sending', ...soon };
       case 'texts':
         await eraseTexts(parts, erasure);
         return { step: 'again', dueAt: new Date(Date.parse(erasure.createdAt) + AGAIN_AFTER_MS) };
       case 'again':
-        if (!(await eraseRows(parts, erasure))) return { step: 'again', ...soon };
+        if (!(await eraseMessagesTo(parts, erasure))) return { step: 'again', ...soon };
+        await eraseRows(parts, erasure);
         await eraseTexts(parts, erasure);
         await database.transaction((tx) =>
           removeConversations(tx, merchantId, erasure.person.conversationIds),
@@ -147,24 +137,50 @@ async function finish({ database, now }: EraseParts, { merchantId, id, person }:
   });
 }
 
-/** What belongs to the person's conversations. False if a message is being sent: then again, a moment later. */
-async function eraseRows(parts: EraseParts, erasure: Erasure): Promise<boolean> {
-  const { database, now, pause = nextTurn } = parts;
+/** The messages to the person. False if one is being sent: then again, a moment later. */
+async function eraseMessagesTo(parts: EraseParts, erasure: Erasure): Promise<boolean> {
+  const { database, pause = nextTurn } = parts;
+  let isComplete = true;
+  for (const conversationId of erasure.person.conversationIds) {
+    while (await eraseSome(parts, erasure, conversationId)) await pause();
+    isComplete &&= !(await hasDeliveries(database, erasure.merchantId, conversationId));
+  }
+  return isComplete;
+}
+
+/** Some messages to the person, and what is known from them. Returns whether there may be more. */
+async function eraseSome(
+  { database, now }: EraseParts,
+  erasure: Erasure,
+  conversationId: number,
+): Promise<boolean> {
+  const { merchantId, id, person } = erasure;
+  const { known, count } = await database.transaction(async (tx) => {
+    // In the lock order: see `Transaction`.
+    await countSent(tx, merchantId, 0);
+    const options = { at: now(), limit: BATCH_MAX };
+    const removed = await eraseDeliveries(tx, merchantId, conversationId, options);
+    const known = {
+      ...person,
+      phones: unique([...person.phones, ...removed.recipients]),
+      channelIds: unique([...person.channelIds, ...removed.channelIds]),
+    };
+    if (removed.count > 0) await savePerson(tx, merchantId, id, known);
+    const bytes = removed.written.reduce((sum, text) => sum + bytesOfSent(text), 0);
+    if (bytes > 0) await countSent(tx, merchantId, -bytes);
+    return { known, count: removed.count };
+  });
+  erasure.person = known;
+  return count === BATCH_MAX;
+}
+
+/** What else belongs to the person's conversations. */
+async function eraseRows(parts: EraseParts, erasure: Erasure): Promise<void> {
+  const { database, pause = nextTurn } = parts;
   const { merchantId, person } = erasure;
   const { conversationIds } = person;
   const isTheirs = namesConversation(conversationIds);
-  let isComplete = true;
-  // First, so that nothing that waits is sent.
   for (const conversationId of conversationIds) {
-    for (let count = BATCH_MAX; count === BATCH_MAX; await pause()) {
-      const options = { at: now(), limit: BATCH_MAX };
-      const removed = await eraseDeliveries(database, merchantId, conversationId, options);
-      count = removed.count;
-      await learnMore(parts, erasure, { phones: removed.recipients, channelIds: removed.channelIds });
-      const bytes = removed.written.reduce((sum, text) => sum + bytesOfSent(text), 0);
-      if (bytes > 0) await countSent(database, merchantId, -bytes);
-    }
-    isComplete &&= !(await hasDeliveries(database, merchantId, conversationId));
     while (await eraseNotifications(parts, erasure, conversationId)) await pause();
     const batch = [merchantId, conversationId, BATCH_MAX] as const;
     while ((await eraseAsks(database, ...batch)) === BATCH_MAX) await pause();
@@ -177,7 +193,6 @@ async function eraseRows(parts: EraseParts, erasure: Erasure): Promise<boolean> 
     (contents) => theirContents(parts, erasure, contents),
     pause,
   );
-  return isComplete;
 }
 
 /** Some notifications, and what was learned from them. Returns whether there may be more. */
@@ -192,15 +207,19 @@ async function eraseNotifications(
     if (notifications.length === 0) return undefined;
     const ids = notifications.map((one) => one.id);
     const phones = notifications.flatMap(({ leadPhone }) => leadPhone ?? []);
-    const known = { ...person, phones: unique([...person.phones, ...phones]) };
+    const learned = await learnedFrom(tx, merchantId, ids);
+    const known = {
+      ...person,
+      phones: unique([...person.phones, ...phones]),
+      documentIds: [...new Set([...person.documentIds, ...learned])],
+    };
     await savePerson(tx, merchantId, id, known);
     const theirs = {
       questions: new Set(notifications.map(({ question }) => questionKey(question))),
       notificationIds: new Set(ids),
       redact: redactionOf(known).closely,
     };
-    for (const documentId of await learnedFrom(tx, merchantId, ids))
-      await redactDocument(tx, merchantId, documentId, theirs, now());
+    for (const documentId of learned) await redactDocument(tx, merchantId, documentId, theirs, now());
     await removeForGood(tx, merchantId, ids);
     await redactRemovals(tx, merchantId, (title) => theirs.questions.has(questionKey(title)));
     return { known, isFull: ids.length === NOTIFICATIONS_MAX };
@@ -208,64 +227,6 @@ async function eraseNotifications(
   if (!erased) return false;
   erasure.person = erased.known;
   return erased.isFull;
-}
-
-async function learnMore(
-  { database }: EraseParts,
-  erasure: Erasure,
-  { phones, channelIds }: Pick<Person, 'phones' | 'channelIds'>,
-): Promise<void> {
-  const { person } = erasure;
-  const known = {
-    ...person,
-    phones: unique([...person.phones, ...phones]),
-    channelIds: unique([...person.channelIds, ...channelIds]),
-  };
-  if (JSON.stringify(known) === JSON.stringify(person)) return;
-  await savePerson(database, erasure.merchantId, erasure.id, known);
-  erasure.person = known;
-}
-
-/** Where else the person is named. */
-async function eraseTexts({ database, now, pause = nextTurn }: EraseParts, erasure: Erasure): Promise<void> {
-  const { merchantId, person } = erasure;
-  const { everywhere: redact } = redactionOf(person);
-  const quotes = (text: string) => redact(text) !== text;
-  const theirs = { questions: new Set<string>(), notificationIds: new Set<number>(), redact };
-  for await (const id of documentsWith(database, merchantId, quotes)) {
-    await database.transaction((tx) => redactDocument(tx, merchantId, id, theirs, now()));
-    await pause();
-  }
-  await redactRemovals(database, merchantId, quotes);
-  await redactRecognitions(database, merchantId, person.conversationIds, quotes);
-  await database.transaction((tx) => redactSavedReplies(tx, merchantId, redact));
-  const isTheirs = namesConversation(person.conversationIds);
-  await eraseStoredResponses(database, merchantId, (text) => quotes(text) || isTheirs(text), pause);
-  for (const phone of person.phones) await eraseNumber(database, erasure, phone, pause);
-}
-
-async function eraseNumber(
-  database: Database,
-  { merchantId, person }: Erasure,
-  phone: string,
-  pause: () => Promise<void>,
-): Promise<void> {
-  // A wrong number may be the right one of another customer.
-  if (await isOwnPhone(database, merchantId, phone)) return;
-  while ((await eraseTestPhone(database, merchantId, phone, BATCH_MAX)) === BATCH_MAX) await pause();
-  await database.transaction((tx) => forgetReached(tx, merchantId, phone));
-  if (await isOthersPhone(database, phone)) return;
-  await database.transaction((tx) => forgetWindows(tx, phone, person.channelIds));
-}
-
-/** Whether a JSON text is about one of these conversations. */
-function namesConversation(ids: readonly number[]): (text: string) => boolean {
-  const own = new Set(ids.map(String));
-  const hasAny = (text: string, pattern: RegExp) =>
-    [...text.matchAll(pattern)].some(([, id]) => own.has(id!));
-  return (text) =>
-    hasAny(text, /"conversation_id":(\d+)/g) ||
-    (text.includes('"customer_phone":') && hasAny(text, /"id":(\d+)/g));
 }
 
 /** Of what endpoints and devices get. An alert names only the notification, which may be gone. */

@@ -1,11 +1,23 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries, Transaction } from '../database/database.ts';
-import type { Person } from './person.ts';
+import type { Database, Engine, Queries, Transaction } from '../database/database.ts';
+import { NOBODY, type Person } from './person.ts';
+import type { ChannelsOf } from './windows.ts';
 
 /** Erasures that are not finished: the only SQL on erasures. */
 
+/** In one transaction. Others wait for its rows no longer than for an ordinary write. */
+export const BATCH_MAX = 500;
+
+export interface EraseParts {
+  database: Database;
+  channelsOf: ChannelsOf;
+  now: () => Date;
+  /** Between two pages: other work goes on, and the lease is renewed. */
+  pause?: () => Promise<void>;
+}
+
 /** `name` is the only one of a colleague. */
-export type Step = 'rows' | 'texts' | 'again' | 'files' | 'name';
+export type Step = 'rows' | 'sending' | 'texts' | 'again' | 'files' | 'name';
 
 export interface Erasure {
   id: number;
@@ -36,25 +48,55 @@ interface Row {
   created_at: string;
 }
 
-/** The one that is due longest, until the lease ends. Of several workers one gets it. */
+/** If a worker dies, another goes on after this time. */
+export const LEASE_MS = 60_000;
+
+const NOT_AMONG: Readonly<Record<Engine, string>> = {
+  sqlite: 'merchant_id not in (select value from json_each($2))',
+  postgres: 'merchant_id <> all(cast($2 as bigint[]))',
+};
+
+/** The error of `JSON.parse` quotes the text, which must not be logged. */
+function readPerson(text: string): Partial<Person> {
+  try {
+    return JSON.parse(text) as Person;
+  } catch {
+    throw new Error('the person of an erasure is not valid JSON');
+  }
+}
+
+interface Which {
+  /** The merchants after this one come first. */
+  after?: number;
+  except?: readonly number[];
+  /** Of this merchant. */
+  only?: number;
+}
+
+/**
+ * One that is due, until the lease ends. The merchants have their turns in the order of their ids. Of several workers
+ * one gets it.
+ */
 export async function takeErasure(
   database: Database,
-  at: Date,
-  leaseUntil: Date,
+  { at, leaseUntil }: { at: Date; leaseUntil: Date },
+  { after = 0, except = [], only = 0 }: Which,
 ): Promise<Erasure | undefined> {
-  const row = await database.one<Row>(
-    `select id, merchant_id, person, step, due_at, created_at from erasures where due_at <= $1
-      order by due_at limit 1`,
-    [at.toISOString()],
+  const rows = await database.all<Row>(
+    `select id, merchant_id, person, step, due_at, created_at from erasures
+      where due_at <= $1 and ${NOT_AMONG[database.engine]} and cast($4 as bigint) in (0, merchant_id)
+      order by case when merchant_id > $3 then 0 else 1 end, merchant_id, due_at limit 1`,
+    [at.toISOString(), except, after, only],
   );
+  const [row] = rows;
   if (!row) return undefined;
   const { id, merchant_id: merchantId, step, created_at: createdAt } = row;
   const taken = await database.run(
     'update erasures set due_at = $4 where merchant_id = $1 and id = $2 and due_at = $3 returning id',
     [merchantId, id, row.due_at, leaseUntil.toISOString()],
   );
-  if (taken.length === 0) return takeErasure(database, at, leaseUntil);
-  return { id, merchantId, step, createdAt, person: JSON.parse(row.person) as Person };
+  if (taken.length === 0) return takeErasure(database, { at, leaseUntil }, { after, except, only });
+  return { id, merchantId, step, createdAt, person: { ...NOBODY, ...readPerson(row.person) } };
 }
 
 export async function moveErasure(

@@ -1,12 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { MerchantId } from '../contract/ids.ts';
 import { CHANGES, type Database, DatabaseUnavailable } from '../database/database.ts';
-import { eraseStep } from './erase.ts';
-import { deleteDueMerchant } from './merchant.ts';
-import { type Erasure, moveErasure, takeErasure } from './store.ts';
+import { listDeleting } from '../merchants/delete.ts';
+import { AGAIN_AFTER_MS, eraseStep } from './erase.ts';
+import { deleteSome } from './merchant.ts';
+import { type Erasure, LEASE_MS, moveErasure, takeErasure } from './store.ts';
+import type { ChannelsOf } from './windows.ts';
 
 interface EraserParts {
   database: Database;
+  channelsOf: ChannelsOf;
   log: Logger;
   now: () => Date;
 }
@@ -17,35 +21,94 @@ export interface Eraser {
 
 /** Signals may be lost with their connection. */
 const POLL_MS = 1000;
-/** If a worker dies, another goes on after this time. */
-const LEASE_MS = 60_000;
 const RENEW_AFTER_MS = 15_000;
-const RETRY_MS = 30_000;
+/** Erasures at a time, each of another merchant: a long one does not delay the others. */
+const LANES = 3;
+/** After a failure it waits half as long as it has taken so far, so that the pauses grow. */
+const PAUSE_MS = { min: 1000, max: 10 * 60_000 };
 
 class Stopped extends Error {}
 
 /** Does what is left of every erasure, and deletes merchants. */
-export function startEraser({ database, log, now }: EraserParts): Eraser {
+export function startEraser({ database, channelsOf, log, now }: EraserParts): Eraser {
   let stopped = false;
-  let again = false;
-  let running: Promise<void> | undefined;
   let failing = false;
+  /** The merchants whose customers are being erased here. */
+  const busy = new Set<MerchantId>();
+  /** The last one that had a turn: the next turn is for the one after it. */
+  let last = 0;
+  /** When to go on with deletions that have failed, or wait for the last requests to end. */
+  const goesOnAt = new Map<MerchantId, number>();
 
-  function look(): void {
-    again = true;
-    if (running || stopped) return;
-    running = work().finally(() => {
-      running = undefined;
-    });
+  const leaseUntil = () => new Date(now().getTime() + LEASE_MS);
+  const pauseEnd = (since: string) => {
+    const pauseMs = (now().getTime() - Date.parse(since)) / 2;
+    return new Date(now().getTime() + Math.min(Math.max(pauseMs, PAUSE_MS.min), PAUSE_MS.max));
+  };
+
+  /** One step of every erasure that is due, and of those that become due meanwhile. */
+  async function eraseDue(): Promise<void> {
+    while (!stopped) {
+      const others = { after: last, except: [...busy] };
+      const erasure = await takeErasure(database, { at: now(), leaseUntil: leaseUntil() }, others);
+      if (!erasure) return;
+      const { merchantId } = erasure;
+      last = merchantId;
+      busy.add(merchantId);
+      try {
+        await eraseOne(erasure);
+      } finally {
+        busy.delete(merchantId);
+      }
+    }
   }
 
-  async function work(): Promise<void> {
+  async function eraseOne(erasure: Erasure): Promise<void> {
+    const { merchantId, id, step, createdAt } = erasure;
+    let renewedMs = performance.now();
+    const pause = async () => {
+      await nextTurn();
+      if (stopped) throw new Stopped();
+      if (performance.now() - renewedMs < RENEW_AFTER_MS) return;
+      renewedMs = performance.now();
+      await moveErasure(database, merchantId, id, { step, dueAt: leaseUntil() });
+    };
     try {
-      while (again && !stopped) {
-        again = false;
-        for (let erasure = await take(); erasure && !stopped; erasure = await take()) await eraseOne(erasure);
-        while (!stopped && (await deleteDueMerchant({ database, now, isStopped: () => stopped })));
+      await eraseStep({ database, channelsOf, now, pause }, erasure);
+    } catch (err) {
+      if (err instanceof DatabaseUnavailable) throw err;
+      // Another process goes on at once.
+      if (err instanceof Stopped) return moveErasure(database, merchantId, id, { step, dueAt: now() });
+      log.error({ ...described(err), merchant_id: merchantId, step }, 'cannot erase a person; will retry');
+      await moveErasure(database, merchantId, id, { step, dueAt: pauseEnd(createdAt) });
+    }
+  }
+
+  /** Some batches of every merchant that is being deleted, in turn, as long as there are any. */
+  async function deleteDue(): Promise<void> {
+    const isStopped = () => stopped;
+    for (let isMore = true; isMore && !stopped; ) {
+      isMore = false;
+      for (const merchant of await listDeleting(database)) {
+        const { id: merchantId, deleting_at: since } = merchant;
+        if ((goesOnAt.get(merchantId) ?? 0) > now().getTime()) continue;
+        try {
+          const done = await deleteSome({ database, channelsOf, now, isStopped }, merchant);
+          isMore ||= done === 'more';
+          if (done === 'later') goesOnAt.set(merchantId, Date.parse(since) + AGAIN_AFTER_MS);
+          else goesOnAt.delete(merchantId);
+        } catch (err) {
+          if (err instanceof DatabaseUnavailable) throw err;
+          log.error({ ...described(err), merchant_id: merchantId }, 'cannot delete a merchant; will retry');
+          goesOnAt.set(merchantId, pauseEnd(since).getTime());
+        }
       }
+    }
+  }
+
+  async function attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
       failing = false;
     } catch (err) {
       // Once per outage.
@@ -54,31 +117,12 @@ export function startEraser({ database, log, now }: EraserParts): Eraser {
     }
   }
 
-  const take = () => takeErasure(database, now(), leaseEnd());
-  const leaseEnd = () => new Date(now().getTime() + LEASE_MS);
-
-  async function eraseOne(erasure: Erasure): Promise<void> {
-    const { merchantId, id, step } = erasure;
-    let renewedMs = performance.now();
-    const pause = async () => {
-      await nextTurn();
-      if (stopped) throw new Stopped();
-      if (performance.now() - renewedMs < RENEW_AFTER_MS) return;
-      renewedMs = performance.now();
-      await moveErasure(database, merchantId, id, { step, dueAt: leaseEnd() });
-    };
-    try {
-      await eraseStep({ database, now, pause }, erasure);
-    } catch (err) {
-      if (err instanceof DatabaseUnavailable) throw err;
-      // Another process goes on at once.
-      const dueAt = err instanceof Stopped ? now() : new Date(now().getTime() + RETRY_MS);
-      if (!(err instanceof Stopped))
-        log.error({ err, merchant_id: merchantId }, 'cannot erase a customer; will retry');
-      await moveErasure(database, merchantId, id, { step, dueAt });
-    }
-  }
-
+  const lanes = [...Array.from({ length: LANES }, () => eraseDue), deleteDue].map((work) =>
+    createLane(() => attempt(work)),
+  );
+  const look = () => {
+    for (const lane of lanes) lane.look();
+  };
   const stopListening = database.listen(CHANGES, look);
   const poll = setInterval(look, POLL_MS).unref();
   look();
@@ -87,7 +131,37 @@ export function startEraser({ database, log, now }: EraserParts): Eraser {
       stopped = true;
       stopListening();
       clearInterval(poll);
-      await running;
+      await Promise.all(lanes.map(({ ended }) => ended()));
     },
   };
+}
+
+/** Runs the work, and once more if somebody looked meanwhile. */
+function createLane(work: () => Promise<void>) {
+  let running: Promise<void> | undefined;
+  let again = false;
+  const run = async () => {
+    while (again) {
+      again = false;
+      await work();
+    }
+  };
+  return {
+    look() {
+      again = true;
+      running ??= run().finally(() => {
+        running = undefined;
+      });
+    },
+    ended: async () => running,
+  };
+}
+
+/** Without the message, which may quote the person: what it is, and where. */
+function described(err: unknown): { error: string; stack: string } {
+  if (!(err instanceof Error)) return { error: typeof err, stack: '' };
+  const { code } = err as { code?: unknown };
+  const frames = err.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
+  const error = typeof code === 'string' ? `${err.constructor.name} ${code}` : err.constructor.name;
+  return { error, stack: frames.map((line) => line.trim()).join('\n') };
 }

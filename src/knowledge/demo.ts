@@ -146,8 +146,8 @@ async function insertKnown(
       const outcome = n % 9 === 0 ? (document === documents[0] ? 'wrong' : 'right') : null;
       await tx.run(
         `insert into recognitions (merchant_id, kind, question, document_id, score, outcome, judged_by, judged_at,
-            created_at, unjudged_since)
-          values ($1, 'known', $2, $3, $4, $5, $6, $7, $8, $9)`,
+            created_at, unjudged_since, customer_key)
+          values ($1, 'known', $2, $3, $4, $5, $6, $7, $8, $9, '')`,
         [
           ...[merchantId, document.title, document.id, 0.9 + (n % 10) / 100, outcome],
           ...[outcome && 1, outcome && at, at, outcome ? null : at],

@@ -1,6 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
+import { customerKey } from './confidence/store.ts';
 import { lockDocument } from './documents/lock.ts';
 import { bytesOf, type Content, titleFrom } from './documents/texts.ts';
 import { wordingKey } from './documents/wordingRows.ts';
@@ -170,7 +171,11 @@ export async function redactRemovals(
 export async function redactRecognitions(
   database: Database,
   merchantId: MerchantId,
-  conversationIds: readonly number[],
+  {
+    conversationIds,
+    phones,
+    references,
+  }: Record<'phones' | 'references', string[]> & { conversationIds: number[] },
   isTheirs: (question: string) => boolean,
 ): Promise<void> {
   await database.run(
@@ -178,13 +183,24 @@ export async function redactRecognitions(
       where ${ownIdIn(database.engine, '$1', '$2', 'conversation_id')} and conversation_id is not null`,
     [merchantId, conversationIds, ERASED],
   );
-  const rows = await database.all<{ id: number; question: string | null }>(
-    `select id, question from recognitions where merchant_id = $1 and kind = 'known' order by id desc`,
+  const rows = await database.all<{
+    id: number;
+    question: string | null;
+    key: string | null;
+    of: number | null;
+  }>(
+    `select id, question, customer_key as key, conversation_id as of from recognitions
+      where merchant_id = $1 and kind = 'known' order by id desc`,
     [merchantId],
   );
-  for (const { id, question } of rows)
-    if (question !== null && isTheirs(question))
-      await database.run('update recognitions set question = $3 where merchant_id = $1 and id = $2', [
-        ...[merchantId, id, ERASED],
-      ]);
+  const keys = new Set([...phones, ...references].map((customer) => customerKey(merchantId, customer)));
+  for (const { id, question, key, of } of rows) {
+    // An earlier version did not note who asked: it may have been this person.
+    const isUnknown = key === null && of === null;
+    if (question === null || !(isUnknown || keys.has(key ?? '') || isTheirs(question))) continue;
+    await database.run(
+      `update recognitions set question = $3, customer_key = '' where merchant_id = $1 and id = $2`,
+      [merchantId, id, ERASED],
+    );
+  }
 }

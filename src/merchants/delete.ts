@@ -10,18 +10,27 @@ export async function markDeleting(tx: Transaction, merchantId: MerchantId, at: 
   return rows.length > 0;
 }
 
-/** A merchant that is being deleted: this one, or the one that was marked first. */
-export const findDeleting = (
-  queries: Queries,
-  merchantId: MerchantId | undefined,
-): Promise<{ id: MerchantId; deleting_at: string } | undefined> =>
-  merchantId === undefined
-    ? queries.one(
-        'select id, deleting_at from merchants where deleting_at is not null order by deleting_at limit 1',
-      )
-    : queries.one('select id, deleting_at from merchants where id = $1 and deleting_at is not null', [
-        merchantId,
-      ]);
+export interface Deleting {
+  id: MerchantId;
+  /** Since when. */
+  deleting_at: string;
+}
+
+/** The merchants that are being deleted, first marked first. */
+export const listDeleting = (queries: Queries): Promise<Deleting[]> =>
+  queries.all('select id, deleting_at from merchants where deleting_at is not null order by deleting_at');
+
+export const findDeleting = (queries: Queries, merchantId: MerchantId): Promise<Deleting | undefined> =>
+  queries.one('select id, deleting_at from merchants where id = $1 and deleting_at is not null', [
+    merchantId,
+  ]);
+
+/** Before the last row goes: nothing but the id is left. */
+export async function blankMerchant(tx: Transaction, merchantId: MerchantId): Promise<void> {
+  await tx.run(`update merchants set name = '' where id = $1 and deleting_at is not null and name <> ''`, [
+    merchantId,
+  ]);
+}
 
 /** The last row of a merchant. */
 export async function removeMerchant(tx: Transaction, merchantId: MerchantId): Promise<boolean> {

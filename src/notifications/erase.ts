@@ -11,6 +11,21 @@ export interface ErasedNotification {
   leadPhone: string | undefined;
 }
 
+/** What answers would still do when they can no longer be undone is not done. */
+export async function dropHeld(
+  tx: Transaction,
+  merchantId: MerchantId,
+  conversationIds: readonly number[],
+): Promise<void> {
+  for (const conversationId of conversationIds)
+    await tx.run(
+      // In a form for which no index of held answers is used: they are found by their conversation.
+      `update notifications set undo_until = null, held = null
+        where merchant_id = $1 and conversation_id = $2 and coalesce(undo_until, '') <> ''`,
+      [merchantId, conversationId],
+    );
+}
+
 /**
  * The next notifications of a conversation, with what is needed to find the person elsewhere. Nobody answers or changes
  * them until the transaction ends.
@@ -77,27 +92,59 @@ export async function eraseAsks(
 
 const PAGE = 200;
 
+export interface StoredResponse {
+  key: string;
+  outcome: string;
+  created_at: string;
+}
+
+async function* storedResponses(
+  database: Database,
+  merchantId: MerchantId,
+  pause: () => Promise<void>,
+): AsyncGenerator<StoredResponse> {
+  for (let last = ''; ; ) {
+    const rows = await database.all<StoredResponse>(
+      `select key, outcome, created_at from idempotency_keys where merchant_id = $1 and key > $2
+        order by key limit ${PAGE}`,
+      [merchantId, last],
+    );
+    yield* rows;
+    if (rows.length < PAGE) return;
+    last = rows.at(-1)!.key;
+    await pause();
+  }
+}
+
 /** The stored responses that are about the person. A repeated request then runs again. */
 export async function eraseStoredResponses(
   database: Database,
   merchantId: MerchantId,
-  isTheirs: (text: string) => boolean,
+  isTheirs: (stored: StoredResponse) => boolean,
   pause: () => Promise<void>,
 ): Promise<void> {
-  for (let last = ''; ; ) {
-    const rows = await database.all<{ key: string; outcome: string }>(
-      `select key, outcome from idempotency_keys where merchant_id = $1 and key > $2 order by key limit ${PAGE}`,
-      [merchantId, last],
-    );
-    for (const { key, outcome } of rows) {
-      if (!isTheirs(key) && !isTheirs(outcome)) continue;
+  for await (const stored of storedResponses(database, merchantId, pause))
+    if (isTheirs(stored))
       await database.run('delete from idempotency_keys where merchant_id = $1 and key = $2', [
         merchantId,
-        key,
+        stored.key,
       ]);
-    }
-    if (rows.length < PAGE) return;
-    last = rows.at(-1)!.key;
-    await pause();
+}
+
+/** Replaces the name of somebody who was deleted. A customer may have the same one. */
+export async function renameInResponses(
+  database: Database,
+  merchantId: MerchantId,
+  { name, to }: { name: string; to: string },
+  pause: () => Promise<void>,
+): Promise<void> {
+  const quoted = JSON.stringify(name).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  const pattern = new RegExp(`(?<!"customer_name"):${quoted}`, 'g');
+  for await (const { key, outcome } of storedResponses(database, merchantId, pause)) {
+    const renamed = outcome.replace(pattern, () => `:${JSON.stringify(to)}`);
+    if (renamed !== outcome)
+      await database.run('update idempotency_keys set outcome = $3 where merchant_id = $1 and key = $2', [
+        ...[merchantId, key, renamed],
+      ]);
   }
 }

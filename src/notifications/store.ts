@@ -2,7 +2,7 @@ import { authorNameOf } from '../auth/columns.ts';
 import type { AskStatus, Deliver } from '../contract/asks.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
-import { customerPhoneOf, referenceOf, wrongPhonesOf } from '../conversations/columns.ts';
+import { customerPhoneOf, erasedAtOf, referenceOf, wrongPhonesOf } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
 import { keyPairs, ownIdIn } from '../database/ids.ts';
@@ -73,6 +73,8 @@ export interface StoredNotification {
   customer_phone: string;
   wrong_phones: string;
   reference: string | null;
+  /** Since when the customer is being erased: nobody answers it any more. */
+  erased_at: string | null;
   country: string | null;
   /** Of its ask, if it has one. */
   ask_status: AskStatus | null;
@@ -84,7 +86,8 @@ const stored = (
   engine: Engine,
 ) => `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
     n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n')} as customer_phone,
-    ${wrongPhonesOf(engine, 'n')} as wrong_phones, ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country,
+    ${wrongPhonesOf(engine, 'n')} as wrong_phones, ${referenceOf('n')} as reference, ${erasedAtOf('n')} as erased_at,
+    ${countryColumn('n.merchant_id')} as country,
     k.status as ask_status, k.deliver as ask_deliver, k.expires_at as ask_expires_at
   from notifications n ${joinAsk('n')}`;
 

@@ -11,17 +11,6 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
       test: 'is in no table, index or file any more, by whatever way the person came in',
     },
     {
-      name: 'a message that is being sent is removed before its worker has written where it sends it',
-      file: 'src/delivery/erase.ts',
-      find: `and (state <> 'sending' or due_at <= $3) and id in (
-          select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
-            and (state <> 'sending' or due_at <= $3) order by`,
-      replace: `and id in (
-          select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
-            and $3 > '' order by`,
-      test: 'waits for a message that is being sent, and sends none that waits',
-    },
-    {
       name: 'an erasure takes the statistics with it',
       file: 'src/notifications/retention.ts',
       find: 'set counted_for_good = 1',
@@ -46,6 +35,88 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
       find: "  where: `state <> 'queued'`,\n",
       replace: '',
       test: 'a mail that waits is never removed, whatever its age; one that has ended is',
+    },
+  ]),
+  ...caughtBy('test/erasure-sending.test.ts', [
+    {
+      name: 'a message that is being sent is removed before its worker has written where it sends it',
+      file: 'src/delivery/erase.ts',
+      find: `and (state <> 'sending' or due_at <= $3) and id in (
+        select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
+          and (state <> 'sending' or due_at <= $3) order by`,
+      replace: `and id in (
+        select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
+          and $3 > '' order by`,
+      test: 'waits for it, and sends no other one',
+    },
+    {
+      name: 'a message that waits is sent after its customer was erased',
+      file: 'src/erasure/erase.ts',
+      find: '  await cancelOpen(tx, merchantId, conversationIds, at);\n',
+      replace: '',
+      test: 'waits for it, and sends no other one',
+    },
+    {
+      name: 'a message that was written while its customer was erased is sent',
+      file: 'src/delivery/queue/claim.ts',
+      find: "and (endpoint_id > 0 or ${isNotErased('deliveries')})",
+      replace: '',
+      test: 'gets nothing any more, whatever waited, is held, had failed or is written at that moment',
+    },
+    {
+      name: 'a question of a customer who is being erased can be answered',
+      file: 'src/notifications/answers/answer.ts',
+      find: '  if (notification.erased_at !== null) throw notificationNotFound();\n',
+      replace: '',
+      test: 'gets nothing any more, whatever waited, is held, had failed or is written at that moment',
+    },
+  ]),
+  ...caughtBy('test/erasure-rows.test.ts', [
+    {
+      name: 'an erasure closes windows of another merchant’s channel',
+      file: 'src/delivery/erase.ts',
+      find: "'delete from customer_windows where channel_id = $1 and phone = $2 and opened_at <= $3'",
+      replace: "'delete from customer_windows where $1 = $1 and phone = $2 and opened_at <= $3'",
+      test: 'touches only the merchant’s own channels',
+    },
+    {
+      name: 'the words of a note stay in the stored response',
+      file: 'src/notifications/team/routes.ts',
+      find: '[0]!, conversation_id, headers: {} };',
+      replace: '[0]!, conversation_id: 0 * conversation_id, headers: {} };',
+      test: 'removes stored responses and known answers that do not name the conversation',
+    },
+  ]),
+  ...caughtBy('test/erasure-rows.test.ts', [
+    {
+      name: 'what was known of a number stays if the customer writes again at once',
+      file: 'src/erasure/texts.ts',
+      find: "if (who === 'somebody before') return;",
+      replace: "if (who !== 'nobody') return;",
+      test: 'keeps what a customer writes again at once, and removes what was before',
+    },
+    {
+      name: 'questions from before the upgrade stay in the list of known answers',
+      file: 'src/knowledge/erase.ts',
+      find: 'const isUnknown = key === null && of === null;',
+      replace: 'const isUnknown = key === null && of === 0;',
+      test: 'removes stored responses and known answers that do not name the conversation',
+    },
+  ]),
+  ...caughtBy('test/erasure-turns.test.ts', [
+    {
+      name: 'a merchant is deleted although its words can be read in the files',
+      file: 'src/erasure/merchant.ts',
+      find: 'if (!isEmpty || !(await database.scrub())) return',
+      replace: 'if (!isEmpty) return',
+      test: 'are finished only when nobody can read it in the files',
+    },
+    {
+      name: 'an erasure that fails is tried again at once, before all others',
+      file: 'src/erasure/worker.ts',
+      find: '{ step, dueAt: pauseEnd(createdAt) }',
+      replace: '{ step, dueAt: now() }',
+      test: 'that fail step back, more and more, and the others go on',
     },
   ]),
   ...caughtBy('test/retention.test.ts', [

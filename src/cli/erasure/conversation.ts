@@ -8,7 +8,7 @@ import { MERCHANT, merchantOf, withDatabase } from '../database.ts';
 import { count } from '../terminal.ts';
 import { COMMAND_LINE, recordCommand } from '../who.ts';
 import { confirm, YES } from './confirm.ts';
-import { finishErasures } from './erasures.ts';
+import { finishErasures, openEraseParts } from './erasures.ts';
 import { writeExport } from './file.ts';
 
 const idOf = (given: string): number => {
@@ -41,18 +41,19 @@ If the command is interrupted, a running server or worker goes on. It takes half
   arguments: ['ID'],
   options: { merchant: MERCHANT, yes: YES },
   run: ({ ID, yes, ...given }) =>
-    withDatabase(async (database) => {
+    withDatabase(async (database, config) => {
       const merchant = await merchantOf(database, given.merchant);
       const id = idOf(ID);
       const conversation = await findConversation(database, merchant.id, id);
       if (!conversation) throw new Failure(`${merchant.name} has no conversation ${ID}.`);
       const { customer_name: name } = conversation;
       await confirm(`This erases ${name} from all data of ${merchant.name}.`, name, yes);
+      const parts = await openEraseParts(database, config);
       const by = { who: COMMAND_LINE, at: new Date() };
       const ids = await database.transaction((tx) => beginErasure(tx, merchant.id, id, by));
       if (!ids) throw new Failure(`${merchant.name} has no conversation ${ID}.`);
       database.signal(CHANGES);
-      await finishErasures(database, merchant.id);
+      await finishErasures(parts, merchant.id);
       return {
         text: `The customer is erased, with ${count(ids.length, 'conversation')}.`,
         json: { conversation_ids: ids },

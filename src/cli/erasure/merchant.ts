@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../../contract/ids.ts';
 import { REVOCATIONS } from '../../database/database.ts';
-import { beginDeletion, deleteDueMerchant } from '../../erasure/merchant.ts';
+import { beginDeletion, deleteSome } from '../../erasure/merchant.ts';
 import { EXPORT_SECTIONS } from '../../exportSections.ts';
+import { findDeleting } from '../../merchants/delete.ts';
 import { findMerchant, type Merchant } from '../../merchants/store.ts';
 import { command, Failure, PROGRAM, UsageError } from '../command.ts';
 import { withDatabase } from '../database.ts';
 import { count, createProgress } from '../terminal.ts';
 import { COMMAND_LINE, recordCommand } from '../who.ts';
 import { confirm, YES } from './confirm.ts';
+import { openEraseParts } from './erasures.ts';
 import { writeExport } from './file.ts';
 
 const LOOK_EVERY_MS = 200;
@@ -43,9 +45,11 @@ the command is interrupted, a running server or worker goes on, or the same comm
   arguments: ['ID'],
   options: { yes: YES },
   run: ({ ID, yes }, { json }) =>
-    withDatabase(async (database) => {
+    withDatabase(async (database, config) => {
       const id = idOf(ID);
-      const { name } = found(await findMerchant(database, id), id);
+      // Its name may be removed already.
+      const name = found(await findMerchant(database, id), id).name || `merchant ${id}`;
+      const erase = await openEraseParts(database, config);
       await confirm(`This deletes ${name} with all its users, customers and documents.`, name, yes);
       const by = { who: COMMAND_LINE, at: new Date() };
       // False if it is being deleted already: then this goes on with it.
@@ -57,9 +61,9 @@ the command is interrupted, a running server or worker goes on, or the same comm
         if (rows > 0) removed[table] = (removed[table] ?? 0) + rows;
         progress.show(`${count(totalOf(removed), 'row')} removed`, undefined);
       };
-      const parts = { database, now: () => new Date(), isStopped: () => false, merchantId: id, onRemoved };
-      while (!(await deleteDueMerchant(parts)) && (await findMerchant(database, id)))
-        await sleep(LOOK_EVERY_MS);
+      const parts = { ...erase, isStopped: () => false, onRemoved };
+      for (let due = await findDeleting(database, id); due; due = await findDeleting(database, id))
+        if ((await deleteSome(parts, due)) === 'later') await sleep(LOOK_EVERY_MS);
       progress.end();
       const tables = Object.entries(removed).map(
         ([table, rows]) => `\n  ${table}: ${rows.toLocaleString('en')}`,

@@ -10,7 +10,7 @@ import { count } from '../terminal.ts';
 import { emailOf } from '../texts.ts';
 import { COMMAND_LINE, recordCommand } from '../who.ts';
 import { confirm, YES } from './confirm.ts';
-import { finishErasures } from './erasures.ts';
+import { finishErasures, openEraseParts } from './erasures.ts';
 import { writeExport } from './file.ts';
 
 export const exportUser = command({
@@ -37,10 +37,11 @@ colleague" instead of the name. The last owner of a merchant cannot be deleted w
   arguments: ['EMAIL'],
   options: { yes: YES },
   run: ({ EMAIL, yes }) =>
-    withDatabase(async (database) => {
+    withDatabase(async (database, config) => {
       const email = emailOf(EMAIL);
       const user = await findUserByEmail(database, email);
       if (!user) throw new Failure(`There is no user ${email}.`);
+      const parts = await openEraseParts(database, config);
       await confirm(`This deletes ${user.name}.`, email, yes);
       try {
         const by = { who: COMMAND_LINE, at: new Date() };
@@ -50,7 +51,7 @@ colleague" instead of the name. The last owner of a merchant cannot be deleted w
         throw error;
       }
       database.signal(REVOCATIONS);
-      if (user.merchant_id !== null) await finishErasures(database, user.merchant_id as MerchantId);
+      if (user.merchant_id !== null) await finishErasures(parts, user.merchant_id as MerchantId);
       return { text: `${email} is deleted.`, json: { id: user.id } };
     }),
 });

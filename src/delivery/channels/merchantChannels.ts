@@ -4,7 +4,7 @@ import type { Vault } from '../../secrets.ts';
 import type { Channel, ChannelParts, ChannelType } from './channel.ts';
 import { channelTypeOf, findDescriptor } from './descriptors.ts';
 import type { ChannelSettings } from './fields.ts';
-import { listOwnSettings, readOwnSettings } from './settings.ts';
+import { listOwnSettings, listSettingsOf, readOwnSettings } from './settings.ts';
 
 /** Which channel a merchant has: its own, or the one from the environment. */
 export interface Channels {
@@ -15,6 +15,8 @@ export interface Channels {
   readAgain(merchantId: MerchantId): Promise<Channel>;
   /** Like `of`, together with the settings it was opened with. */
   describe(merchantId: MerchantId): Promise<OpenChannel>;
+  /** The ids of the channel that the merchant has now, and of those that it had until a few days ago. */
+  idsOf(merchantId: MerchantId): Promise<string[]>;
   /** For merchants without their own limit. */
   readonly defaultDailyLimit: number;
   /** The settings of every channel of this type: from the environment, and of all merchants. */
@@ -67,6 +69,11 @@ export function createChannels(parts: ChannelParts & { vault: Vault }, defaults:
       return this.of(merchantId);
     },
     typeOf: channelTypeOf,
+    async idsOf(merchantId) {
+      const own = await listSettingsOf(database, vault, merchantId);
+      const ids = own.flatMap((one) => findDescriptor(one.name)?.open(one.settings, parts).id ?? []);
+      return own.some(({ isFormer }) => !isFormer) ? ids : [shared.channel.id, ...ids];
+    },
     defaultDailyLimit: defaults.channelDailyLimit,
     async allSettings(typeName) {
       const own = await listOwnSettings(database, vault, typeName, unsealed.get(typeName) ?? new Map());

@@ -118,6 +118,25 @@ export async function listOwnSettings(
   return all;
 }
 
+/** The settings of a merchant's own channel and of its former ones, without those that were sealed with another key. */
+export async function listSettingsOf(
+  queries: Queries,
+  vault: Vault,
+  merchantId: MerchantId,
+): Promise<{ name: string; settings: ChannelSettings; isFormer: boolean }[]> {
+  const rows = await queries.all<{ name: string; sealed: string | null; is_former: number }>(
+    `select channel as name, sealed_settings as sealed, 0 as is_former from channel_settings
+        where merchant_id = $1 and channel is not null
+      union all select channel, sealed_settings, 1 from former_channels
+        where merchant_id = $1 and replaced_at > ''`,
+    [merchantId],
+  );
+  return rows.flatMap(({ name, sealed, is_former }) => {
+    const settings = sealed === null ? {} : tryUnseal(vault, merchantId, sealed);
+    return settings ? { name, settings, isFormer: is_former === 1 } : [];
+  });
+}
+
 /** Undefined if it was sealed with another key: `doctor` reports it. The other merchants' channels still work. */
 function tryUnseal(vault: Vault, merchantId: number, sealed: string): ChannelSettings | undefined {
   try {

@@ -3,7 +3,7 @@ import type { Database, Engine, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { wakeAll } from './release.ts';
 import { waitForStatus } from './settle.ts';
-import { firstOfLane, NEVER, notificationIdOf, OPEN, type Queue, REST_MAX_MS } from './table.ts';
+import { firstOfLane, isNotErased, NEVER, notificationIdOf, OPEN, type Queue, REST_MAX_MS } from './table.ts';
 
 /**
  * How a worker gets its messages. It reads without locks, first the queues, then the messages of one queue, and takes
@@ -182,6 +182,7 @@ const takeSql = (
 ) => `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3,
     unsettled_since = null, waiting_for = null, due_at = $4, updated_at = $5
   where ${ownIdIn(engine, '$1', '$2')} and state in ${OPEN} and due_at <= $5
+    and (endpoint_id > 0 or ${isNotErased('deliveries')})
   returning ${CLAIMED_COLUMNS}`;
 
 /** Does nothing if something has changed since the look: that change has set when the queue is due. */

@@ -10,7 +10,7 @@ import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
 import { findNewestMessages } from './attention.ts';
 import { failedReportStep, firstEventsStep } from './events.ts';
-import { NEW_DELIVERY, NO_NOTIFICATION, newDeliveriesQueueStep } from './table.ts';
+import { isNotErased, NEW_DELIVERY, NO_NOTIFICATION, newDeliveriesQueueStep } from './table.ts';
 
 /** A message to a customer. It is written together with the answer that it contains. */
 export interface NewDelivery {
@@ -223,6 +223,7 @@ export function enqueueSteps(
           r.content, r.uses_quota, r.state, r.reason, r.last_code, r.due_at, r.at, r.at, r.sent_by,
           r.reply_to, r.reply_to_message, r.traceparent from delivery_rows r
           ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
+          where ${isNotErased('r')}
         returning ${NEW_DELIVERY}`,
     },
     firstEventsStep,

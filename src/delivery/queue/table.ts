@@ -62,6 +62,13 @@ export const NOT_TAKEN_BACK = `(last_code is null or last_code <> '${TAKEN_BACK}
 /** The code of a failed message whose number was fixed since. It has not been sent to the new one. */
 export const NUMBER_FIXED = 'NUMBER_FIXED';
 
+/**
+ * Nothing is sent to a customer who is being erased. `row` has `merchant_id` and `conversation_id`. This is checked when
+ * a message is written, put back and claimed: whoever began before the erasure may write one afterwards.
+ */
+export const isNotErased = (row: string) => `not exists (select 1 from conversations c
+    where c.merchant_id = ${row}.merchant_id and c.id = ${row}.conversation_id and c.erased_at is not null)`;
+
 /** The longest rest of a queue. If a race leaves a queue resting, it continues after this time. */
 export const REST_MAX_MS = 5 * 60_000;
 

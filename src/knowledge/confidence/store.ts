@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { authorNameOf, existingUserId } from '../../auth/columns.ts';
 import type { Outcome } from '../../contract/confidence.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
@@ -30,8 +31,14 @@ interface Recognition {
   notificationId: number | null;
   /** Whose question it was, if that is known. */
   conversationId?: number | null;
+  /** The number or reference of a customer who has no conversation yet. */
+  customer?: string | null;
   at: Date;
 }
+
+/** By which a customer is found again, and nobody can read who it is. */
+export const customerKey = (merchantId: MerchantId, customer: string): string =>
+  createHash('sha256').update(`${merchantId} ${customer}`).digest('base64url');
 
 /** The assistant got this document as the answer. */
 export async function recordKnown(
@@ -54,15 +61,16 @@ export async function recordAsked(
 
 async function insert(tx: Transaction, merchantId: MerchantId, recognition: Recognition): Promise<number> {
   const { kind, question, documentId, score, notificationId, conversationId = null, at } = recognition;
+  const key = recognition.customer == null ? '' : customerKey(merchantId, recognition.customer);
   const [row] = await tx.run<{ id: number }>(
     `insert into recognitions (merchant_id, kind, question, document_id, score, notification_id, created_at,
-        unjudged_since, conversation_id)
-      values ($1, $2, $3, $4, $5, $6, $7, $7, $8) returning id`,
+        unjudged_since, conversation_id, customer_key)
+      values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9) returning id`,
     [
       merchantId,
       kind,
       question === null ? null : storableText(question),
-      ...[documentId, score, notificationId, at.toISOString(), conversationId],
+      ...[documentId, score, notificationId, at.toISOString(), conversationId, key],
     ],
   );
   if (!row) throw new Error('the insert returned no row');

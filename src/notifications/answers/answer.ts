@@ -68,6 +68,7 @@ export async function answerNotification(
   { merchantId, author, id, body, at, teach = true, together }: Answer,
 ): Promise<Answered> {
   const notification = (await find({ merchantId, id })) ?? (await findOnPrimary(queries, merchantId, id));
+  if (notification.erased_at !== null) throw notificationNotFound();
 
   const { question, documentId: namedDocument, leadPhone } = askedIn(notification);
   const decision = checkAnswer(

@@ -107,7 +107,8 @@ async function release(
   const { decision, author, at, recipient: chosen, together } = readHeld(due);
   const perform = async (queries: Database | Transaction, known?: number) => {
     const notification = await findNotification(queries, merchantId, due.id);
-    if (!notification) return false;
+    // The customer is being erased: nothing is sent or learned any more.
+    if (!notification || notification.erased_at !== null) return false;
     // If another one of them has made the document, this one only adds its question.
     const { teach: _, ...untaught } = { teach: undefined, ...decision };
     const decided = known === undefined ? decision : { ...untaught, documentId: known };

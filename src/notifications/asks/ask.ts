@@ -54,21 +54,20 @@ export function ask(
     if (recognised?.confident && body.if_known !== 'raise') {
       const { conversation_id: id } = body;
       // A mistake must not appear only when an answer is not known.
-      const conversation =
+      const customer =
         id === undefined
-          ? await findCustomer(
-              tx,
-              parts,
-              merchantId,
-              await checkCustomer(tx, parts, merchantId, { body, isSent: deliver === 'deskbell' }),
-            )
-          : await findConversation(tx, merchantId, id);
+          ? await checkCustomer(tx, parts, merchantId, { body, isSent: deliver === 'deskbell' })
+          : undefined;
+      const conversation = customer
+        ? await findCustomer(tx, parts, merchantId, customer)
+        : await findConversation(tx, merchantId, id!);
       if (id !== undefined && !conversation) throw conversationNotFound();
       // A person speaks to this customer: the assistant must not answer, so that person gets the question.
       if (!conversation?.taken_over_at) {
         await recordKnown(tx, merchantId, {
           ...{ question: question.text, documentId: recognised.document_id, score: recognised.score, at },
           conversationId: conversation?.id ?? null,
+          customer: conversation ? null : customer?.phone || customer?.reference || null,
         });
         return { known: recognised, conversationId: conversation?.id ?? null };
       }

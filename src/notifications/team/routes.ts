@@ -211,7 +211,9 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
             await storage.reserve(tx, merchantId, noteBytes(given.text));
             const note = { userId: userOf(request), text: given.text, mentions, at: now() };
             const stored = await insertNote(tx, merchantId, id, note);
-            return { note: (await notesWire(tx, merchantId, [stored]))[0]!, headers: {} };
+            const { conversation_id } = stored;
+            // With the conversation, so that the stored response is removed when its customer is erased.
+            return { note: (await notesWire(tx, merchantId, [stored]))[0]!, conversation_id, headers: {} };
           }),
         );
         database.signal(CHANGES);

@@ -71,7 +71,7 @@ export async function insertNote(
   merchantId: MerchantId,
   notificationId: number,
   { userId, text, mentions, at }: { userId: UserId; text: string; mentions: readonly number[]; at: Date },
-): Promise<StoredNote> {
+): Promise<StoredNote & { conversation_id: number }> {
   const { notes, conversation_id } = (await tx.one<{ notes: number; conversation_id: number }>(
     `select conversation_id, (select count(*) from notification_notes
         where merchant_id = $1 and notification_id = $2) as notes
@@ -93,7 +93,7 @@ export async function insertNote(
     mentions,
   };
   await logEvents(tx, merchantId, [{ type: 'notification.noted', at, notificationId, data }]);
-  return row!;
+  return { ...row!, conversation_id };
 }
 
 /** Its author may delete it, and an owner. */

@@ -4,7 +4,7 @@ import type { Queries } from '../../../database/database.ts';
 import type { CountryCode } from '../../phone.ts';
 import { readAddress } from '../enqueue.ts';
 import { type DeliveryEvent, recordSteps } from '../events.ts';
-import { type DeliveryState, NOT_TAKEN_BACK, queueStep, TAKEN_BACK } from '../table.ts';
+import { type DeliveryState, isNotErased, NOT_TAKEN_BACK, queueStep, TAKEN_BACK } from '../table.ts';
 
 /** Sending again by hand. It leaves an audit event, like the other manual changes. */
 
@@ -108,7 +108,8 @@ export async function putBack(
       `update deliveries set state = 'queued', recipient = $3, attempts = 0, due_at = $4, reason = null,
           last_code = null, waiting_for = null, channel_message_id = null, updated_at = $4, requeued_at = $4,
           attention_at = null
-        where merchant_id = $1 and id = $2 and state = $5 and ${NOT_TAKEN_BACK} returning id`,
+        where merchant_id = $1 and id = $2 and state = $5 and ${NOT_TAKEN_BACK} and ${isNotErased('deliveries')}
+        returning id`,
       [merchantId, id, address.recipient, at.toISOString(), state],
     );
     if (changed.length > 0) done.queued.push(id);

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import type { Deskbell, Reply } from './harness.ts';
+import { until } from './shops.ts';
+
+/** A person to erase, and the calls that tests of erasures make. */
+
+export const PHONE = '+34699123987';
+/** Every word of the person begins like this, and so does the name. */
+export const WORDS = /zqx/i;
+/** However the number is written. */
+const NUMBER = /699[\s().\-/]*12[\s().\-/]*3[\s().\-/]*9[\s().\-/]*87/;
+export const CANARIES = [WORDS, NUMBER];
+export const NAME = 'Zqxella Zqxbrin';
+
+/** The owner, and the functions of the API that a test needs. */
+export function callsOf(deskbell: Deskbell, owner?: { email: string; password: string }) {
+  const call = async (method: string, path: string, body?: unknown, headers?: Record<string, string>) => {
+    const token = await deskbell.signIn(owner?.email, owner?.password);
+    const options = { token, ...(body === undefined ? {} : { body }), ...(headers ? { headers } : {}) };
+    const reply = await deskbell.call(method, `/api/v1${path}`, options);
+    return reply;
+  };
+  const ok = async (...given: Parameters<typeof call>): Promise<Reply> => {
+    const reply = await call(...given);
+    assert.ok(reply.status < 300, `${given[0]} ${given[1]}: ${reply.text}`);
+    return reply;
+  };
+  const raise = async (conversationId: number, context: object, type = 'user_question_request') => {
+    const body = { notification_type: type, conversation_id: conversationId, context };
+    const reply = await ok('POST', '/notification/request', body);
+    return Number(reply.headers.get('location')!.split('/').at(-1));
+  };
+  const conversation = async (reference: string, phone = PHONE, name = NAME): Promise<number> =>
+    (await ok('POST', '/conversation/', { reference, customer_name: name, customer_phone: phone })).json.id;
+  return { call, ok, raise, conversation };
+}
+
+/** Waits until no erasure is left. Its last steps come half a minute later. */
+export async function erased({ database, clock, logged }: Deskbell): Promise<void> {
+  clock.go();
+  // The second look comes half a minute after the beginning.
+  clock.jump(31);
+  await until('no erasure is left', async () => {
+    const row = await database.one('select id from erasures limit 1');
+    const failed = logged.find((line) => line.includes('cannot erase'));
+    assert.equal(failed, undefined);
+    return row === undefined;
+  });
+}
