@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { SEALED_SUBSCRIPTIONS } from './alerts/subscriptions.ts';
 import { SEALED_VAPID_KEYS } from './alerts/vapid.ts';
@@ -42,6 +43,7 @@ async function* pagesOf(queries: Queries, { table, key, column }: Sealed): Async
     );
     yield page;
     if (page.length < PAGE_SIZE) return;
+    await nextTurn();
     last = key.map((name) => page.at(-1)![name]!);
   }
 }

@@ -8,7 +8,9 @@ import {
   openSync,
   readFileSync,
   statSync,
+  symlinkSync,
   truncateSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -103,6 +105,23 @@ onEachEngine('a backup', (engine) => {
     assert.equal(existsSync(`${other}.partial`), false);
   });
 
+  it('writes only into a folder of its own', async () => {
+    const [linked, taken] = [join(folder, 'linked.db'), join(folder, 'taken.db')];
+    const elsewhere = newFolder();
+    mkdirSync(elsewhere, { recursive: true });
+    writeFileSync(join(elsewhere, 'deskbell.db'), 'another database');
+    symlinkSync(elsewhere, `${linked}.partial`);
+    mkdirSync(`${taken}.partial`);
+    writeFileSync(join(`${taken}.partial`, 'letter.txt'), 'of somebody');
+    for (const file of [linked, taken]) {
+      const { code, stderr } = await run(['backup', file], { env: settingsOf(deskbell) });
+      assert.equal(code, 1);
+      assert.match(stderr, /\.partial is not from an interrupted backup\./);
+    }
+    assert.equal(readFileSync(join(elsewhere, 'deskbell.db'), 'utf8'), 'another database');
+    assert.equal(readFileSync(join(`${taken}.partial`, 'letter.txt'), 'utf8'), 'of somebody');
+  });
+
   it('is refused if it is damaged, cut off, no backup, or from a newer version', async () => {
     const target = await newTarget(engine);
     const spoil = (name: string, change: (path: string) => void) => {
@@ -127,7 +146,23 @@ onEachEngine('a backup', (engine) => {
       );
       connection.close();
     };
+    const changed = (sql: string) => (path: string) => {
+      const connection = new DatabaseSync(path);
+      connection.exec(sql);
+      connection.close();
+    };
     const cases: [string, RegExp][] = [
+      [
+        spoil('null.db', changed(`update backup_info set info = 'null'`)),
+        /about itself is not from Deskbell/,
+      ],
+      [
+        spoil(
+          'escape.db',
+          changed(`update backup_info set info = json_set(info, '$.made_at', char(27) || '[2J')`),
+        ),
+        /about itself is not from Deskbell/,
+      ],
       [spoil('flipped.db', flipped), /damaged or not a backup: .*differs from its source in /],
       [
         spoil('short.db', (path) => truncateSync(path, statSync(path).size / 2)),

@@ -106,6 +106,29 @@ onEachEngine('old data', (engine) => {
     assert.equal(await bytes(), before);
   });
 
+  it('is removed in batches, between which others have their turn', async () => {
+    const { database } = deskbell;
+    const old = deskbell.clock.now().toISOString();
+    const rows = Array.from({ length: 5 }, (_, batch) =>
+      Array.from({ length: 1000 }, (_, n) => `('customer ${batch}-${n}', '192.0.2.1', '${old}')`),
+    );
+    for (const batch of rows)
+      await database.run(
+        `insert into sign_in_failures (account, address, failed_at) values ${batch} returning 1 as made`,
+      );
+    let turns = 0;
+    let counting = true;
+    const count = () => {
+      turns += 1;
+      if (counting) setImmediate(count);
+    };
+    setImmediate(count);
+    await cleanUpAfter(31, {});
+    counting = false;
+    assert.deepEqual(await database.all('select 1 from sign_in_failures'), []);
+    assert.ok(turns >= rows.length, `${turns} turns`);
+  });
+
   it('is kept as long as the settings say, by their new and their older names', () => {
     const keptWith = (env: Record<string, string>) => readConfig(env).retentionDays;
     assert.deepEqual(keptWith({}), {

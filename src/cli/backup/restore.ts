@@ -6,10 +6,10 @@ import type { BackupInfo } from '../../database/copy/backupFile.ts';
 import { placeOf } from '../../database/copy/place.ts';
 import { restore } from '../../database/copy/restore.ts';
 import type { Database } from '../../database/database.ts';
-import { holdSending } from '../../database/sendingHold.ts';
+import { findHold, holdSending } from '../../database/sendingHold.ts';
 import { skipPositions } from '../../events/log.ts';
 import { listMerchantIds } from '../../merchants/store.ts';
-import { command as define, PROGRAM } from '../command.ts';
+import { command as define, Failure, PROGRAM } from '../command.ts';
 import { databasePlace, withDatabase } from '../database.ts';
 import { recordCommand } from '../who.ts';
 import { findKey, keysText, type OwnKey } from './key.ts';
@@ -60,6 +60,9 @@ async function prepare(database: Database, info: BackupInfo | undefined): Promis
     backup_made_at: info?.made_at ?? null,
     key_fingerprint: info?.keys.join(' ') || null,
   });
+  // A file that somebody has prepared may have triggers.
+  if (!(await findHold(database)))
+    throw new Failure('Sending cannot be held: this file is not from "backup".');
   // Sessions that ended after the backup, and links that were used after it, would work again.
   await endAllSessions(database, at);
   await removeAllResets(database);

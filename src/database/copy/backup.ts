@@ -1,11 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { backup as copyPages, DatabaseSync } from 'node:sqlite';
 import { DatabaseProblem } from '../database.ts';
 import { migrate } from '../migrate.ts';
 import { openSqlite } from '../sqlite.ts';
-import { databaseFile, lockFolder } from '../sqliteFolder.ts';
+import { sqliteProblem } from '../sqliteErrors.ts';
+import { databaseFile, isOwnFile, lockFolder } from '../sqliteFolder.ts';
 import { type BackupInfo, integrityProblem, syncToDisk, writeInfo } from './backupFile.ts';
 import { beginCopy, copyRows, endCopy, markIncomplete, type OnProgress, type Sums, sumsOf } from './copy.ts';
 import { openSnapshot, type Place, schemaVersion, snapshotConnection } from './place.ts';
@@ -37,13 +50,7 @@ export async function backUp(
 ): Promise<BackupInfo & { bytes: number }> {
   if (existsSync(file)) throw new DatabaseProblem(`${file} exists already. Choose another name.`);
   const folder = partialOf(file);
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-  } catch (cause) {
-    throw new DatabaseProblem(`${file} cannot be written: ${(cause as NodeJS.ErrnoException).code}.`, {
-      cause,
-    });
-  }
+  makePartial(folder, file);
   const release = lockPartial(folder, file);
   try {
     const made = databaseFile(folder);
@@ -62,8 +69,30 @@ export async function backUp(
     return { ...info, bytes: statSync(file).size };
   } finally {
     release();
-    rmSync(folder, { recursive: true, force: true });
+    removePartial(folder);
   }
+}
+
+/** Uses what an interrupted backup has left, and nothing of anybody else: it is overwritten, and removed at the end. */
+function makePartial(folder: string, file: string): void {
+  try {
+    mkdirSync(dirname(folder), { recursive: true });
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw new DatabaseProblem(`${file} cannot be written: ${sqliteProblem(cause)}.`, { cause });
+    const stats = lstatSync(folder);
+    const isOurs = stats.isDirectory() && stats.uid === (process.getuid?.() ?? stats.uid);
+    if (!isOurs || readdirSync(folder).some((name) => !isOwnFile(name)))
+      throw new DatabaseProblem(
+        `${folder} is not from an interrupted backup. Remove it, or choose another name for the backup.`,
+      );
+  }
+}
+
+function removePartial(folder: string): void {
+  for (const name of readdirSync(folder)) if (isOwnFile(name)) rmSync(join(folder, name), { force: true });
+  rmdirSync(folder);
 }
 
 function lockPartial(folder: string, file: string): () => void {

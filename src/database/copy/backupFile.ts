@@ -89,8 +89,19 @@ function readInfo(connection: DatabaseSync): BackupInfo | undefined {
     return undefined;
   }
   const row = connection.prepare(`select info from ${BACKUP_INFO}`).get() as { info: string };
-  return JSON.parse(row.info) as BackupInfo;
+  const info = JSON.parse(row.info) as BackupInfo | null;
+  if (!isInfo(info)) throw new Error('what it says about itself is not from Deskbell');
+  return info;
 }
+
+/** It is printed and stored. */
+const isInfo = (info: Partial<BackupInfo> | null): info is BackupInfo =>
+  [info?.id, info?.version].every((text) => typeof text === 'string' && /^[\w.-]{1,64}$/.test(text)) &&
+  typeof info?.made_at === 'string' &&
+  /^\d{4}-[\d:.TZ-]{16,24}$/.test(info.made_at) &&
+  Array.isArray(info.keys) &&
+  info.keys.every((key) => typeof key === 'string' && /^[\w-]{12}$/.test(key)) &&
+  typeof info.tables === 'object';
 
 /** Reads all of it: its structure, and the checksums of its tables. */
 export async function checkBackup(
