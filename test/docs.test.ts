@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { COMMANDS } from '../src/cli/program.ts';
@@ -8,10 +8,11 @@ import type { Engine } from '../src/database/database.ts';
 import { run } from './command.ts';
 import { createDemoDatabase, createTestDatabase, engines } from './databases.ts';
 import { isNotRun, NOT_RUN } from './docs/notRun.ts';
-import { runPage, useParts } from './docs/page.ts';
+import { replaceAll, runPage, useParts } from './docs/page.ts';
 import { firstLineOf, PAGES, proseOf, readPage, type Sample, samplesOf, titleOf } from './docs/samples.ts';
 import { openShell } from './docs/shell.ts';
 import { onEachEngine } from './harness.ts';
+import { AS_NOBODY, isRoot, NOBODY } from './installedPackage.ts';
 import { root } from './process.ts';
 import { startReceiver } from './receiver.ts';
 
@@ -78,23 +79,57 @@ async function withDemo(engine: Engine) {
 describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreSQL' }, () => {
   const parts = useParts(async () => {
     const testDatabase = await createTestDatabase('postgres');
-    const shell = await openShell();
+    const { asUser, uid, gid, commands } = serviceUser();
+    const shell = await openShell({ DRAIN_SECONDS: '0' }, { commands });
+    const at = (path: string) => join(shell.folder, path);
+    // Another user may read it, and write only where the samples say so.
+    chmodSync(shell.folder, 0o755);
+    for (const name of ['root', 'backups', 'systemd', 'data']) mkdirSync(at(name), { mode: 0o755 });
+    // As the unit's StateDirectory does.
+    chownSync(at('data'), uid, gid);
     const { DATABASE_URL: url = '' } = testDatabase.env;
     const { username, host, pathname } = new URL(url);
     const standIns = {
       // The folder has links to the source.
       'npm run build': 'npm run build -- --to dist',
-      '/opt/deskbell': join(shell.folder, 'opt'),
+      '/opt/deskbell': at('opt'),
       'mkdir -p /etc/deskbell\n': '',
       '/etc/deskbell/deskbell.env': '.env',
-      '/var/lib/deskbell': join(shell.folder, 'data'),
+      '/var/lib/deskbell': at('data'),
+      '/var/backups': at('backups'),
+      '/root/deskbell-secret.key': at('root/deskbell-secret.key'),
+      '/etc/systemd/system': at('systemd'),
+      'root:deskbell': `${process.getuid!()}:${gid}`,
+      '-o deskbell -g deskbell': `-o ${uid} -g ${gid}`,
       'postgres://deskbell:password@db.internal/deskbell': url,
       'postgres://deskbell:password@one.internal:5432,two.internal:5432/deskbell': `postgres://${username}@${host},${host}${pathname}`,
     };
-    return { engine: 'postgres' as const, shell, testDatabase, standIns };
+    const service = () => {
+      const unit = readFileSync(at('systemd/deskbell.service'), 'utf8');
+      assert.match(unit, /^User=deskbell$/m);
+      assert.match(unit, /^StateDirectory=deskbell$/m);
+      return `${asUser} ${replaceAll(/^ExecStart=(.+)$/m.exec(unit)![1]!, standIns)}`;
+    };
+    return { engine: 'postgres' as const, shell, testDatabase, standIns, service, asUser };
   });
   runPage(PRODUCTION, parts);
 });
+
+/**
+ * The samples create a user and a service. Here both are stand-ins: the user is one that every system has, if this test
+ * runs as root, and otherwise whoever runs it. The service is the command of the copied unit.
+ */
+function serviceUser() {
+  const [uid, gid] = isRoot ? [NOBODY, NOBODY] : [process.getuid!(), process.getgid!()];
+  const asUser = isRoot ? AS_NOBODY.join(' ') : '';
+  // sudo passes on no settings. These two are not the reader's.
+  const env = 'env -i PATH="$PATH" PORT="$PORT" DRAIN_SECONDS=0';
+  const commands = `useradd() { :; }
+systemctl() { :; }
+sudo() { [ "$1 $2" = '-u deskbell' ] || return 1; shift 2; ${asUser} ${env} "$@"; }
+`;
+  return { uid, gid, asUser, commands };
+}
 
 describe('the other pages', () => {
   for (const page of PAGES.filter((one) => !WITH_DEMO.includes(one) && one !== PRODUCTION)) {
@@ -130,7 +165,8 @@ function checkSyntax({ language, text }: Sample): void {
 
 describe('the text of the docs', () => {
   // As they are called in a clone and when it is installed, or without the program's name.
-  const called = /^(?:sudo -u deskbell )?(?:npm run deskbell --|(?:\/opt\/deskbell\/)?(?:bin\/)?deskbell) (.+)$/s;
+  const called =
+    /^(?:sudo -u deskbell )?(?:npm run deskbell --|(?:\/opt\/deskbell\/)?(?:bin\/)?deskbell) (.+)$/s;
   const bare = new RegExp(`^(?:${Object.keys(COMMANDS).join('|')})(?: .+)?$`, 's');
   const mentioned = new Set(
     PAGES.flatMap((page) => [...proseOf(page).matchAll(/`([^`\n]+(?:\n[^`\n]+)?)`/g)])

@@ -19,14 +19,9 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
   arguments: ['FILE'],
   run: async ({ FILE }, { json }) => {
     const file = resolve(callerFolder(), FILE);
-    const { config, key, isRecorded } = await withBareDatabase(async (database, config) => ({
+    const { config, key } = await withBareDatabase(async (database, config) => ({
       config,
       key: await findKey(database, config),
-      // Before the copy, so that it is in it. A database that cannot be written can still be backed up.
-      isRecorded: await recordCommand(database, 'database.backed_up', null).then(
-        () => true,
-        () => false,
-      ),
     }));
     const { tables, ...info } = await withProgress(json, (onProgress) =>
       backUp(placeOf(config), file, {
@@ -35,6 +30,13 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
         now: () => new Date(),
         onProgress,
       }),
+    );
+    // A database that cannot be written can still be backed up.
+    const isRecorded = await withBareDatabase((database) =>
+      recordCommand(database, 'database.backed_up', null),
+    ).then(
+      () => true,
+      () => false,
     );
     const rows = Object.values(tables).reduce((sum, table) => sum + table.rows, 0);
     const keep = key.fits

@@ -39,7 +39,7 @@ export interface NewDelivery {
 /** A message that somebody writes to a customer without a question. */
 type DirectMessage = Omit<NewDelivery, 'notificationId' | 'context' | 'mode'>;
 
-export interface Prepared {
+interface Prepared {
   steps: Step[];
   waitsUntil: Date | undefined;
   /** In the transaction that has written it, or after the statement. Reports a message that cannot be sent. */
