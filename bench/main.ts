@@ -35,6 +35,7 @@ import { benchQueue, printQueueRow, type QueueRow } from './queue.ts';
 import { failuresOf, hasTarget, printTable, type Report, type Row, reached, toSvg } from './report.ts';
 import { type Floors, LIST, ME, ROW_KINDS } from './rows.ts';
 import { type SoakReport, soak } from './soak.ts';
+import { compareTracing } from './tracing.ts';
 import { benchWaiting, isMet, type WaitingRow } from './waiting.ts';
 import { benchWorst, OTHERS_MAX_MS, type WorstRow } from './worst.ts';
 
@@ -58,7 +59,7 @@ const { values: options } = parseArgs({
 const ENGINES = ['postgres', 'sqlite'] as const;
 const seconds = Number(options.seconds);
 const engines = ENGINES.filter((name) => (options.engine ?? name) === name);
-const ids = ['idle', 'storm', 'key', ...ROW_KINDS.map(({ id }) => id)];
+const ids = ['idle', 'storm', 'key', 'tracing', ...ROW_KINDS.map(({ id }) => id)];
 const requested = options.only?.split(',') ?? ids;
 const valid = Number.isInteger(seconds) && seconds > 0 && engines.length > 0;
 if (!valid || !requested.every((id) => ids.includes(id))) {
@@ -131,6 +132,8 @@ async function bench(): Promise<Row[]> {
     rows.push(await storm(instance, seconds));
   for (const instance of requested.includes('key') ? measured : [])
     rows.push(await compareKeyCheck(instance));
+  for (const instance of requested.includes('tracing') ? measured : [])
+    if (instance.engine === 'postgres') rows.push(...(await compareTracing(instance, sliceSeconds)));
   for (const kind of ROW_KINDS.filter(({ id }) => requested.includes(id))) {
     console.log(`${kind.title} …`);
     rows.push(...(await compare(kind, floors, instances, measured)));

@@ -285,12 +285,13 @@ describe('the command of the systemd units', { skip: mayFilter ? false : 'only r
             await (await own('/metrics')).text(),
           ),
         );
-      } finally {
         assert.deepEqual(await worker.stop(), { code: 0, signal: null });
+        assert.match(worker.stdout(), /"msg":"stopped"/);
+      } finally {
+        await worker.stop();
         await server.stop();
         await database.remove();
       }
-      assert.match(worker.stdout(), /"msg":"stopped"/);
     },
   );
 });
