@@ -25,43 +25,6 @@ onEachEngine('what an answer teaches', (engine) => {
     assert.equal(document.versions[0].notification_id, id);
   });
 
-  it('is a document with a number if another has the question as its title; both fit the question', async () => {
-    const question = 'Do you wrap gifts in paper?';
-    const first = await make(question, 'Yes, for two euros.');
-    const ids = [first];
-    for (const text of ['Yes, for nothing this week.', 'No, not any more.']) {
-      const id = await ask(question);
-      await answer(id, { answer: text });
-      ids.push((await show(id)).lesson.document_id);
-    }
-    const read3 = await Promise.all(ids.map((id) => read(id)));
-    assert.deepEqual(
-      read3.map(({ title, wordings }) => [title, wordings.map(({ text }: { text: string }) => text)]),
-      [
-        [question, []],
-        [`${question} (2)`, [question]],
-        [`${question} (3)`, [question]],
-      ],
-    );
-    const found = await deskbell.call('GET', `/api/v1/knowledge/find?q=${encodeURIComponent(question)}`, {
-      token: tokens.aurora,
-    });
-    assert.deepEqual(
-      found.json.candidates.map(({ score }: { score: number }) => score).slice(0, 3),
-      [1, 1, 1],
-    );
-    // A long one has place for its number.
-    const long = `${'Long '.repeat(60)}?`;
-    const [, second] = [await make(long, 'One answer.'), await make(long, 'Another answer.')];
-    const { title } = await read(second);
-    assert.match(title, / \(2\)$/);
-    assert.ok(title.length <= 200);
-    // A title that a person chose stays.
-    const teach = { do: 'new', title: question };
-    const chosen = await answer(await ask('And for a friend?'), { answer: 'In silk.', teach });
-    assert.equal((await read(chosen.json.lesson.document_id)).title, question);
-  });
-
   it('is a text of its own: the customer gets the answer', async () => {
     const id = await ask('How long to Spain?');
     const teach = { do: 'new', title: 'Shipping to Spain', text: 'It takes nine days.' };

@@ -1,7 +1,7 @@
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import type { Engine, Queries } from '../src/database/database.ts';
 import { logStep } from '../src/events/record.ts';
-import { type Lesson, learnSteps, planDocument, planLesson, writeLesson } from '../src/knowledge/learn.ts';
+import { type Lesson, learnSteps, planLesson, writeLesson } from '../src/knowledge/learn.ts';
 import { type CallOptions, useDeskbell, useOwners } from './harness.ts';
 
 export const KNOWLEDGE = '/api/v1/knowledge';
@@ -19,8 +19,7 @@ export async function learn(
     await writeLesson(tx, merchantId, plan, lesson);
     return { documentId: plan.document.id, created: false };
   }
-  const created = await planDocument(tx, merchantId, lesson);
-  const { steps, events } = learnSteps(merchantId, created, lesson, 'asked');
+  const { steps, events } = learnSteps(merchantId, lesson, 'asked');
   const rows = {
     columns: { merchant_id: 'bigint', id: 'bigint' },
     values: [{ merchant_id: merchantId, id: lesson.notificationId }],

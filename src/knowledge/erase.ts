@@ -3,7 +3,7 @@ import type { Database, Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { customerKey } from './confidence/store.ts';
 import { lockDocument } from './documents/lock.ts';
-import { askedIn, bytesOf, type Content, titleFrom } from './documents/texts.ts';
+import { bytesOf, type Content, titleFrom } from './documents/texts.ts';
 import { wordingKey } from './documents/wordingRows.ts';
 import { indexAgain, logChange, writeVersions } from './documents/write.ts';
 
@@ -25,7 +25,7 @@ export interface Theirs {
 const ERASED = '…';
 
 /** Two texts with the same key are the same question. */
-export const questionKey = (question: string): string => wordingKey(askedIn(titleFrom(question)));
+export const questionKey = (question: string): string => wordingKey(titleFrom(question));
 
 /** The documents that learned from these notifications. */
 export async function learnedFrom(
@@ -60,7 +60,7 @@ export async function redactDocument(
   if (!document) return;
   const without = ({ title, body }: Content): Content => {
     const text = redact(body);
-    return { title: questions.has(questionKey(title)) ? titleFrom(text) : redact(title), body: text };
+    return { title: questions.has(wordingKey(title)) ? titleFrom(text) : redact(title), body: text };
   };
   const wordings = await tx.all<{ id: number; text: string; notification_id: number | null }>(
     'select id, text, notification_id from document_wordings where merchant_id = $1 and document_id = $2',
@@ -68,7 +68,7 @@ export async function redactDocument(
   );
   const removed = wordings.filter(
     ({ text, notification_id }) =>
-      notificationIds.has(notification_id ?? 0) || questions.has(questionKey(text)) || redact(text) !== text,
+      notificationIds.has(notification_id ?? 0) || questions.has(wordingKey(text)) || redact(text) !== text,
   );
   for (const wording of removed)
     await tx.run('delete from document_wordings where merchant_id = $1 and document_id = $2 and id = $3', [

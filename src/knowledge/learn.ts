@@ -6,7 +6,7 @@ import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { createDocumentSteps, DOCUMENT_CREATED } from './documents/createSteps.ts';
 import { lockDocument } from './documents/lock.ts';
-import { type Content, isBodyTooLong, numberedTitle, titleFrom } from './documents/texts.ts';
+import { type Content, isBodyTooLong, titleFrom } from './documents/texts.ts';
 import type { Origin } from './documents/versions.ts';
 import { insertWordings, withoutKnown } from './documents/wordingRows.ts';
 import { writeWordings } from './documents/wordings.ts';
@@ -48,7 +48,7 @@ const originOf = ({ author, notificationId, at }: Lesson): Origin => ({
   at,
 });
 
-/** Whether it may change a document that exists: see `planLesson`. Otherwise it makes a new one: see `planDocument`. */
+/** Whether it may change a document that exists: see `planLesson`. Otherwise it makes a new one: see `learnSteps`. */
 export const changesDocument = ({ teach, sourceId, documentId }: Lesson): boolean =>
   teach ? 'documentId' in teach : (documentId ?? sourceId) !== undefined;
 
@@ -56,42 +56,16 @@ export const changesDocument = ({ teach, sourceId, documentId }: Lesson): boolea
 export const makesDocument = ({ teach, answer }: Lesson): boolean =>
   teach !== undefined || !saysNothing(answer);
 
-export interface NewDocument extends Content {
-  wording: string | undefined;
-}
-
-/**
- * A document to make from an answer. If another document has the question as its title, this one gets a number, so that
- * people can tell them apart, and the question as a wording, so that both fit it equally well.
- */
-export async function planDocument(
-  queries: Queries,
-  merchantId: MerchantId,
-  lesson: Lesson,
-): Promise<NewDocument> {
-  const content = contentOf(lesson);
-  const question = titleFrom(lesson.question);
-  // A title that a person chose stays as it is.
-  if (content.title !== question) return { ...content, wording: undefined };
-  for (let number = 1; ; number += 1) {
-    const title = number === 1 ? question : numberedTitle(question, number);
-    const sql = 'select id from documents where merchant_id = $1 and title = $2 limit 1';
-    if (!(await queries.one(sql, [merchantId, title])))
-      return { ...content, title, wording: number === 1 ? undefined : question };
-  }
-}
-
 /**
  * Makes a document from an answer, in the same statement as the answer: both are written or neither. The events are for
  * `logStep`.
  */
 export const learnSteps = (
   merchantId: MerchantId,
-  document: NewDocument,
   lesson: Lesson,
   after: string,
 ): { steps: Step[]; events: string[] } => ({
-  steps: createDocumentSteps(merchantId, document, originOf(lesson), after),
+  steps: createDocumentSteps(merchantId, contentOf(lesson), originOf(lesson), after),
   events: [DOCUMENT_CREATED],
 });
 

@@ -2,21 +2,33 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { storableText } from '../database/text.ts';
+import { titleFrom } from './documents/texts.ts';
+
+interface Taught {
+  notificationId: number;
+  question: string;
+  answer: string;
+  /** The document that the notification refers to, if any. */
+  documentId: number | undefined;
+}
 
 /** The document that learned this answer to a notification and still has it, if any. */
 export async function findTaught(
   queries: Queries,
   merchantId: MerchantId,
-  { notificationId, answer }: { notificationId: number; answer: string },
+  { notificationId, question, answer, documentId }: Taught,
 ): Promise<number | undefined> {
-  const row = await queries.one<{ id: number }>(
-    // A cross join and a plus, so that SQLite does not begin with all of the merchant's documents.
-    `select d.id from document_versions v cross join documents d
-      where v.merchant_id = $1 and v.notification_id = $2 and d.merchant_id = v.merchant_id and d.id = v.document_id
-        and d.body = $3 order by +d.id limit 1`,
-    [merchantId, notificationId, storableText(answer)],
-  );
-  return row?.id;
+  // By id or title, because versions have no index by notification.
+  const find = (column: 'id' | 'title', key: number | string) =>
+    queries.one<{ id: number }>(
+      // A cross join and a plus, so that SQLite does not begin with all of the merchant's versions or documents.
+      `select d.id from documents d cross join document_versions v
+        where v.merchant_id = d.merchant_id and v.document_id = d.id and d.merchant_id = $1 and d.${column} = $2
+          and d.body = $3 and v.notification_id = $4 order by +d.id limit 1`,
+      [merchantId, key, storableText(answer), notificationId],
+    );
+  const named = Number.isSafeInteger(documentId) ? await find('id', documentId!) : undefined;
+  return (named ?? (await find('title', titleFrom(question))))?.id;
 }
 
 export async function documentExists(queries: Queries, merchantId: MerchantId, id: number): Promise<boolean> {

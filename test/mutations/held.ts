@@ -90,13 +90,6 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/teach.test.ts', [
     {
-      name: 'two documents get the same title',
-      file: 'src/knowledge/learn.ts',
-      find: 'const title = number === 1 ? question : numberedTitle(question, number);',
-      replace: "const title = number === 1 ? question : question + ' '.repeat(number);",
-      test: 'is a document with a number if another has the question as its title; both fit the question',
-    },
-    {
       name: 'an answer that says nothing by itself becomes a document',
       file: 'src/knowledge/learn.ts',
       find: 'teach !== undefined || !saysNothing(answer);',

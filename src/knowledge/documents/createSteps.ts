@@ -5,16 +5,16 @@ import type { Content } from './texts.ts';
 import type { Origin } from './versions.ts';
 
 /**
- * A document from an answer, its first version, and another wording of its title if there is one, if the step `after` is
- * `returning` the merchant and id of the notification.
+ * A document from an answer, and its first version, if the step `after` is `returning` the merchant and id of the
+ * notification.
  */
 export const createDocumentSteps = (
   merchantId: MerchantId,
-  { wording, ...content }: Content & { wording?: string | undefined },
+  content: Content,
   { what, author, notificationId, at }: Origin,
   after: string,
 ): Step[] => {
-  const [titleWords, words, wordForms] = wordColumns(content, wording === undefined ? [] : [wording]);
+  const [titleWords, words, wordForms] = wordColumns(content);
   return [
     {
       name: 'document',
@@ -24,7 +24,6 @@ export const createDocumentSteps = (
           merchant_id: 'bigint',
           title: 'text',
           body: 'text',
-          wording: 'text',
           title_words: 'text',
           words: 'text',
           word_forms: 'text',
@@ -38,7 +37,6 @@ export const createDocumentSteps = (
           {
             merchant_id: merchantId,
             ...content,
-            wording: wording ?? null,
             title_words: titleWords,
             words,
             word_forms: wordForms,
@@ -64,17 +62,7 @@ export const createDocumentSteps = (
           from document d join document_rows r on r.merchant_id = d.merchant_id and r.id = d.id
         returning document_id`,
     },
-    ...(wording === undefined ? [] : [FIRST_WORDING]),
   ];
-};
-
-const FIRST_WORDING: Step = {
-  name: 'document_wording',
-  sql: `insert into document_wordings (merchant_id, document_id, text, notification_id, user_id, key_id, created_at)
-    select d.merchant_id, d.id, r.wording, r.notification_id, (select u.id from users u where u.id = r.user_id),
-      r.key_id, r.at
-      from document d join document_rows r on r.merchant_id = d.merchant_id and r.id = d.id
-    returning document_id`,
 };
 
 /** The event of `createDocumentSteps`, for `logStep`. */

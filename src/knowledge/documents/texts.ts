@@ -10,9 +10,6 @@ export interface Content {
   body: string;
 }
 
-/** So that a number has place. */
-const NUMBERED_LENGTH_MAX = 190;
-
 /** A title is made from the beginning of a question. */
 const READ_LENGTH_MAX = 2000;
 
@@ -30,17 +27,6 @@ export function titleFrom(question: string): string {
     .join('')
     .trimEnd()}…`;
 }
-
-/** Another title for the same question: "Do you ship? (2)". */
-export function numberedTitle(title: string, number: number): string {
-  const characters = [...title];
-  const isLong = characters.length > NUMBERED_LENGTH_MAX;
-  return `${isLong ? `${characters.slice(0, NUMBERED_LENGTH_MAX).join('').trimEnd()}…` : title} (${number})`;
-}
-
-/** The beginning of a question, which is the same in all titles that were made from it. */
-export const askedIn = (title: string): string =>
-  [...title.replace(/ \(\d+\)$/, '')].slice(0, NUMBERED_LENGTH_MAX).join('');
 
 export function checkTitle(given: unknown): string {
   return onOneLine(checkText('title', given, TITLE_LENGTH_MAX));

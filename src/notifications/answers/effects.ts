@@ -10,8 +10,6 @@ import {
   type Lesson,
   learnSteps,
   makesDocument,
-  type NewDocument,
-  planDocument,
   planLesson,
   writeLesson,
 } from '../../knowledge/learn.ts';
@@ -112,24 +110,21 @@ export async function performAnswer(
         });
   const steps = [mark, ...(sending?.steps ?? []), ...ended, ...judged];
   /** With the lesson of a document that exists, or else with a new document. */
-  const stepsWith = (learned: LearnedFrom, created: NewDocument | undefined): Step[] => {
-    const { steps: learning, events } = created
-      ? learnSteps(merchantId, created, lesson, mark.name)
-      : NO_LESSON;
-    const remembered = rememberAnswered(merchantId, lesson, mark.name, created ? 'new' : learned);
+  const stepsWith = (learned: LearnedFrom): Step[] => {
+    const isNew = learned === undefined && decision.learn && makesDocument(lesson);
+    const { steps: learning, events } = isNew ? learnSteps(merchantId, lesson, mark.name) : NO_LESSON;
+    const remembered = rememberAnswered(merchantId, lesson, mark.name, isNew ? 'new' : learned);
     return [...steps, ...learning, remembered, logStep(event, ...events)];
   };
-  const created = async (from: Queries) =>
-    decision.learn && makesDocument(lesson) ? planDocument(from, merchantId, lesson) : undefined;
   if (!decision.learn || !changesDocument(lesson)) {
-    const rows = await queries.chain(stepsWith(undefined, await created(queries)), merchantId);
+    const rows = await queries.chain(stepsWith(undefined), merchantId);
     return end(rows.length > 0);
   }
   const won = await inTransaction(queries, async (tx) => {
     // In the lock order: see `Transaction`.
     await lockNotification(tx, merchantId, id);
     const plan = await planLesson(tx, merchantId, lesson);
-    const rows = await tx.chain(stepsWith(plan?.learned, plan ? undefined : await created(tx)));
+    const rows = await tx.chain(stepsWith(plan?.learned));
     if (rows.length > 0 && plan) await writeLesson(tx, merchantId, plan, lesson);
     return rows.length > 0;
   });

@@ -79,9 +79,9 @@ export function readAnswered(
   queries: Queries,
   merchantId: MerchantId,
   ids: readonly number[],
-): Promise<{ id: number }[]> {
+): Promise<{ id: number; context: string }[]> {
   return queries.all(
-    `select id from notifications where ${ownIdIn(queries.engine, '$1', '$2')} and status = 'answered'
+    `select id, context from notifications where ${ownIdIn(queries.engine, '$1', '$2')} and status = 'answered'
       and ${IS_QUESTION} order by id`,
     [merchantId, ids],
   );
