@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { openVault } from '../src/auth/vault.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
@@ -10,7 +11,7 @@ import { setOwnChannel } from '../src/delivery/channels/settings.ts';
 import { enqueueMail } from '../src/mail/queue.ts';
 import { startResealing } from '../src/reseal.ts';
 import { createVault, newSecretKey, readOrMakeSecretKey, type Vault } from '../src/secrets.ts';
-import { root, run, runAsProcess, settingsOf } from './command.ts';
+import { run, runAsProcess, settingsOf } from './command.ts';
 import { killSettings } from './copying.ts';
 import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
 import {
@@ -307,7 +308,7 @@ onEachEngine('encrypting again', (engine) => {
     for (const nth of [60, 200]) {
       const { code } = await runAsProcess([], {
         env: { ...settingsOf(deskbell), ...both, ...killSettings({ sql: 'update mails', nth }) },
-        program: [process.execPath, `${root}test/resealProcess.ts`],
+        program: [process.execPath, fileURLToPath(new URL('./resealProcess.ts', import.meta.url))],
       });
       assert.equal(code, null, 'it was killed');
       assert.equal(await textsWith(createVault(keys.new, keys.old)), MAILS, 'both keys open everything');
