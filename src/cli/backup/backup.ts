@@ -6,8 +6,8 @@ import { VERSION } from '../../version.ts';
 import { command as define } from '../command.ts';
 import { withBareDatabase } from '../database.ts';
 import { count, megabytes } from '../terminal.ts';
-import { findKey, fingerprintsOf, keysText } from './key.ts';
 import { recordCommand } from '../who.ts';
+import { findKey, fingerprintsOf, keysText } from './key.ts';
 import { withProgress } from './progress.ts';
 
 const NOT_RECORDED = '\nThe audit log could not be written: this backup is not in it.';
