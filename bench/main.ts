@@ -13,6 +13,7 @@
  *   --worst                   instead: the worst request of each kind, and how long others wait meanwhile
  *   --waiting                 instead: 10,000 assistants that wait for answers
  *   --learning DIR            instead: how well questions are recognised, with labelled documents and questions
+ *   --copy N                  instead: backup, restore and move with N notifications
  *   --soak N                  instead: N minutes at 60% of the maximum rate, on PostgreSQL
  *   --profile FOLDER          a CPU profile of each server
  */
@@ -21,6 +22,7 @@ import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { findProgram } from '../scripts/services.ts';
 import { startCluster } from './cluster.ts';
+import { benchCopies } from './copy.ts';
 import { NOTIFICATIONS } from './data.ts';
 import { benchGrowth } from './growth.ts';
 import { type GrowthReport, growthSvgs } from './growthReport.ts';
@@ -52,6 +54,7 @@ const { values: options } = parseArgs({
     worst: { type: 'boolean', default: false },
     waiting: { type: 'boolean', default: false },
     learning: { type: 'string' },
+    copy: { type: 'string' },
     soak: { type: 'string' },
     profile: { type: 'string' },
   },
@@ -93,6 +96,7 @@ try {
     process.exitCode = publishLearning(
       await benchLearning(await requireCluster(), engines, options.learning),
     );
+  else if (options.copy) await benchCopies(await requireCluster(), Number(options.copy));
   else if (options.soak)
     process.exitCode = publishSoak(await soak(await requireCluster(), Number(options.soak)));
   else process.exitCode = publish(await bench());

@@ -95,14 +95,30 @@ onEachEngine('a backup', (engine) => {
   it('does not overwrite a file, and leaves none behind when it is killed', async () => {
     assert.match((await backUp(file)).stderr, /exists already/);
     const other = join(folder, 'killed.db');
-    if (engine === 'postgres') {
-      for (const at of [1, 40, 120])
-        assert.equal(await runAndKill(['backup', other], settingsOf(deskbell), at), true);
-      assert.equal(existsSync(other), false);
+    const half = databaseFile(`${other}.partial`);
+    const target = await newTarget(engine);
+    // Before its pages are copied, when they are read again, when they are checked, and before it gets its name.
+    const ofFile = [
+      ...[
+        { sql: 'schema_migrations', nth: 2 },
+        { sql: '"merchants"', nth: 1 },
+      ],
+      ...[{ sql: 'integrity_check', nth: 1 }, 'rename' as const],
+    ];
+    const ofRows = [1, 40, 120, 'rename' as const];
+    for (const at of engine === 'sqlite' ? ofFile : ofRows) {
+      const name = JSON.stringify(at);
+      assert.equal(await runAndKill(['backup', other], settingsOf(deskbell), at), true, name);
+      assert.equal(existsSync(other), false, name);
+      if (at === 'rename' || engine === 'sqlite') continue;
+      const { code, json } = await restore(half, target);
+      assert.equal(code, 1, name);
+      assert.match(json.error, /There is no file|damaged or not a backup|without its last writes/, name);
     }
     const { code, stderr } = await backUp(other);
     assert.equal(code, 0, stderr);
     assert.equal(existsSync(`${other}.partial`), false);
+    assert.equal((await restore(other, target)).code, 0, 'nothing was left behind');
   });
 
   it('writes only into a folder of its own', async () => {

@@ -1,5 +1,5 @@
 import { ConfigError, readConfig } from '../config.ts';
-import type { Database } from '../database/database.ts';
+import { type Database, DatabaseProblem } from '../database/database.ts';
 import { databaseExists, openDatabase } from '../database/open.ts';
 import { backupChecks } from './backup/checks.ts';
 import { CHANNEL_CHECKS } from './channelChecks.ts';
@@ -69,7 +69,7 @@ function readSettings(findings: Finding[]) {
 const failed = (error: NodeJS.ErrnoException): Finding[] => [
   {
     state: 'bad',
-    message: `A check failed: ${error.code ?? error.constructor.name}.`,
+    message: `A check failed: ${error instanceof DatabaseProblem ? error.message : `${error.code ?? error.constructor.name}.`}`,
     fix: 'Run this as the user who runs Deskbell.',
   },
 ];

@@ -23,7 +23,7 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
       config,
       key: await findKey(database, config),
     }));
-    const { tables, ...info } = await withProgress(json, (onProgress) =>
+    const { tables, leftOut, ...info } = await withProgress(json, (onProgress) =>
       backUp(placeOf(config), file, {
         keys: fingerprintsOf(key),
         version: VERSION,
@@ -45,10 +45,14 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
     const both = key.previousFingerprint
       ? '\nSECRET_KEY is being changed: keep SECRET_KEY_PREVIOUS, too, until you have a backup from after the change.'
       : '';
+    const rest =
+      leftOut.length > 0
+        ? `\nNot in it, because only a newer version knows it: ${leftOut.join(', ')}. That version can back up all of it.`
+        : '';
     const size = `${megabytes(info.bytes)}, ${count(Object.keys(tables).length, 'table')}, ${count(rows, 'row')}`;
     return {
-      text: `Backup written and checked: ${file} (${size}).\n${keep}${both}${isRecorded ? '' : NOT_RECORDED}`,
-      json: { file, ...info, rows, tables },
+      text: `Backup written and checked: ${file} (${size}).\n${keep}${both}${rest}${isRecorded ? '' : NOT_RECORDED}`,
+      json: { file, ...info, rows, tables, left_out: leftOut },
     };
   },
 });

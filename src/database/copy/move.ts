@@ -9,7 +9,7 @@ import {
   type OnProgress,
   type Sums,
 } from './copy.ts';
-import { isEmpty, openFrozen, openLocked, type Place, schemaVersion } from './place.ts';
+import { completeSchema, isEmpty, openFrozen, openLocked, type Place } from './place.ts';
 import { createTables, incomplete, withDatabase } from './restore.ts';
 
 interface MoveOptions {
@@ -26,7 +26,7 @@ interface MoveOptions {
 export async function move(from: Place, to: Place, { now, onProgress, record }: MoveOptions): Promise<Sums> {
   const source = await openFrozen(from);
   try {
-    const version = await schemaVersion(source);
+    const version = await completeSchema(source);
     if (version === undefined)
       throw new DatabaseProblem('The database has no tables: there is nothing to move.');
     const target = await openLocked(to);
