@@ -5,7 +5,7 @@ import type { Engine } from '../src/database/database.ts';
 import { beginErasure, eraseStep } from '../src/erasure/erase.ts';
 import { filesWith, tablesWith } from './canaries.ts';
 import { addColleague } from './colleagues.ts';
-import { CANARIES, callsOf, erased, NAME, PHONE, WORDS } from './erasing.ts';
+import { CANARIES, callsOf, erased, FILE_CANARIES, NAME, PHONE, WORDS } from './erasing.ts';
 import { assertError, BOREALIS, onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -135,7 +135,7 @@ onEachEngine('a customer who is erased', (engine: Engine) => {
     await erased(deskbell);
 
     assert.deepEqual(await tablesWith(deskbell.database, CANARIES), []);
-    assert.deepEqual(filesWith(deskbell, CANARIES), []);
+    assert.deepEqual(filesWith(deskbell, FILE_CANARIES), []);
     // The merchant's own answer stays.
     const taught = (await ok('GET', '/knowledge/')).json.filter(({ body }: { body: string }) =>
       /We call|Ask/.test(body),
