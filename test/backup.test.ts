@@ -324,8 +324,11 @@ onEachEngine('an address with limits and a name of its own', (engine) => {
       DATABASE_URL: withOptions(target.env.DATABASE_URL!, 'application_name=mine'),
     };
     try {
+      // Another program's table does not matter either.
+      await deskbell.database.script('create table other_program (id bigint)');
       const made = await run(['backup', file], { env: limited(settingsOf(deskbell)) });
       assert.equal(made.code, 0, made.stderr);
+      assert.match(made.stdout, /does not know it: other_program\./);
       const user = await startDeskbell('postgres', { WORKER: 'false' }, { ...target, env: named });
       assert.match((await run(['restore', file], { env: limited(target.env) })).stderr, /in use/);
       await user.close();

@@ -47,7 +47,7 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
       : '';
     const rest =
       leftOut.length > 0
-        ? `\nNot in it, because only a newer version knows it: ${leftOut.join(', ')}. That version can back up all of it.`
+        ? `\nNot in it, because this version of Deskbell does not know it: ${leftOut.join(', ')}.`
         : '';
     const size = `${megabytes(info.bytes)}, ${count(Object.keys(tables).length, 'table')}, ${count(rows, 'row')}`;
     return {

@@ -171,10 +171,7 @@ async function copyFromPostgres(
     const target = sqliteStore(connection);
     try {
       await beginCopy(target, 'postgres');
-      const { store, leftOut } =
-        schema.newer.length === 0
-          ? { store: source, leftOut: [] }
-          : await knownPart(source, await target.tables(), schema.version);
+      const { store, leftOut } = await knownPart(source, await target.tables(), schema.version);
       const tables = await copyRows(store, target, onProgress);
       await endCopy(target);
       return { tables, leftOut };

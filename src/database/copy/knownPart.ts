@@ -1,14 +1,14 @@
 import type { Row, Store, Table, Value } from './store.ts';
 
-/** What a database of a newer version has and this version does not know: tables, and columns as `table.column`. */
 interface KnownPart {
   store: Store;
+  /** Tables, and columns as `table.column`: of a newer version, or of another program. */
   leftOut: string[];
 }
 
 /**
- * Shows of a database that a newer version has migrated only what this version knows. The newer one adds the rest again
- * when it migrates: it can read rows without its own columns, because this version also writes such rows.
+ * Shows of a database only what this version knows. A newer version that has migrated it adds its own part again when it
+ * migrates: it can read rows without its own columns, because this version also writes such rows.
  */
 export async function knownPart(
   source: Store,
