@@ -119,10 +119,14 @@ const hold: Check = withTables(async ({ config, database }) => {
   const why =
     held.reason === 'restored'
       ? `a backup${held.backup_made_at ? ` of ${minute(held.backup_made_at)} UTC` : ''} was restored`
-      : 'an operator did it';
+      : held.reason === 'moved'
+        ? 'this database was moved to another one, which sends its messages'
+        : 'an operator held it';
   const findings = bad(
     `Sending is held since ${minute(held.held_at)} UTC, because ${why}. Waiting: ${toSendText(await countToSend(database))}.`,
-    `Cancel what must not be sent again, then run "${PROGRAM} delivery release".`,
+    held.reason === 'moved'
+      ? `Use the other one. Only if you gave that up: run "${PROGRAM} delivery release".`
+      : `Cancel what must not be sent again, then run "${PROGRAM} delivery release".`,
   );
   const key = await findKey(database, config);
   if (!key.fits && held.key_fingerprint !== null) {
