@@ -269,12 +269,12 @@ describe('the command of the systemd units', { skip: mayFilter ? false : 'only r
       const port = await freePort();
       const state = newFolder('worker-state');
       const command = commandOf('deskbell-worker.service', { ...installed, state, user: NOBODY });
-      const env = { ...ownEnv, ...database.env, DATA_DIR: '/var/lib/deskbell', METRICS_PORT: String(port) };
-      const worker = run(env, command, '/');
+      const own = { DEMO: 'false', DATA_DIR: '/var/lib/deskbell', METRICS_PORT: String(port) };
+      const worker = run({ ...ownEnv, ...database.env, ...own }, command, '/');
       try {
         await worker.waitForOutput(/sending messages/);
-        const own = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
-        assert.equal((await own('/healthz')).status, 200);
+        const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
+        assert.equal((await get('/healthz')).status, 200);
         const { json } = await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA });
         const token = json.access_token;
         const raised = await call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
@@ -282,7 +282,7 @@ describe('the command of the systemd units', { skip: mayFilter ? false : 'only r
         await call(server.url, 'POST', path, { token, body: { answer: 'Yes.' } });
         await until('it has sent the answer', async () =>
           /^deskbell_send_attempts_total\{.*outcome="sent".*\} 1$/m.test(
-            await (await own('/metrics')).text(),
+            await (await get('/metrics')).text(),
           ),
         );
         assert.deepEqual(await worker.stop(), { code: 0, signal: null });
