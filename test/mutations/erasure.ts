@@ -28,6 +28,22 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
       test: 'an outcome is kept for 30 days, also if the notification is gone; what waits is kept longer',
     },
   ]),
+  ...caughtBy('test/export-people.test.ts', [
+    {
+      name: 'the export of an operator has no account',
+      file: 'src/auth/export.ts',
+      find: 'from users where id = $1 and deleted_at is null',
+      replace: 'from users where id = $1 and merchant_id is not null and deleted_at is null',
+      test: 'has an operator, who belongs to no merchant',
+    },
+    {
+      name: 'the export of a customer has the test phones of others',
+      file: 'src/delivery/export.ts',
+      find: 'and id > $2 and phone = $4 order by id',
+      replace: "and id > $2 and phone >= '' and $4 <> '' order by id",
+      test: 'has every table about a customer, and nothing of another customer',
+    },
+  ]),
   ...caughtBy('test/mail-trouble.test.ts', [
     {
       name: 'a mail that waits is removed when it is old',
