@@ -214,8 +214,8 @@ async function bundleProgram(folder: string): Promise<string> {
 }
 
 async function runTests(files: string[]): Promise<void> {
-  // More files at a time than cores, because many tests wait. CI machines get no extra load.
-  const concurrency = availableParallelism() + (inCi ? 0 : 3);
+  // More processes at a time than cores, because many tests wait.
+  const concurrency = availableParallelism() + 2;
   const stream = run({ files: inProcesses(files), concurrency, timeout: 900_000 });
   stream.on('test:pass', ({ details, skip, todo, file }) => {
     if (details.type === 'suite') return;
