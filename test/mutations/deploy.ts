@@ -34,7 +34,7 @@ export const DEPLOY_MUTATIONS: readonly Mutation[] = [
       test: 'repeats a GET elsewhere, never a POST, and gives another server what was not sent',
     },
   ]),
-  ...caughtBy('test/deploy-helm.test.ts', [
+  ...caughtBy('test/deployments/helm.test.ts', [
     {
       name: 'the chart has a field that Kubernetes does not know',
       file: 'deploy/helm/deskbell/templates/server.yaml',

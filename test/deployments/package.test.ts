@@ -7,16 +7,16 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { freePort } from '../scripts/services.ts';
-import { runAsProcess } from './command.ts';
-import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
-import { commandOf, installFilter } from './deploy/systemd.ts';
-import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from './harness.ts';
-import { type InstalledPackage, installPackage, isRoot, NOBODY } from './installedPackage.ts';
-import { ABOUT } from './mcpClients.ts';
-import { findNode } from './packedClient.ts';
-import { root, run, type Serving, serve } from './process.ts';
-import { until } from './shops.ts';
+import { freePort } from '../../scripts/services.ts';
+import { runAsProcess } from '../command.ts';
+import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from '../databases.ts';
+import { commandOf, installFilter } from '../deploy/systemd.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../harness.ts';
+import { type InstalledPackage, installPackage, isRoot, NOBODY } from '../installedPackage.ts';
+import { ABOUT } from '../mcpClients.ts';
+import { findNode } from '../packedClient.ts';
+import { root, run, type Serving, serve } from '../process.ts';
+import { until } from '../shops.ts';
 
 const SIZE_MAX_MB = 60;
 
