@@ -81,7 +81,12 @@ onEachEngine('old data', (engine) => {
       (await database.one<{ bytes: number }>('select bytes from conversation_storage where merchant_id = 1'))!
         .bytes;
     const before = await bytes();
-    const { status } = await deskbell.call('POST', '/api/v1/conversation/1/send', {
+    // Not to the customer whose other message waits.
+    const other = await database.one<{ id: number }>(
+      `select id from conversations where merchant_id = 1 and customer_phone is not null
+        and id not in (select conversation_id from deliveries where merchant_id = 1) order by id limit 1`,
+    );
+    const { status } = await deskbell.call('POST', `/api/v1/conversation/${other!.id}/send`, {
       token,
       body: { text: 'Your order is ready.' },
     });
