@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { dispatchAlerts } from '../../alerts/dispatch.ts';
 import { removeAllResets } from '../../auth/passwords/reset.ts';
 import { endAllSessions } from '../../auth/sessions/store.ts';
 import { callerFolder, readConfig } from '../../config.ts';
@@ -9,7 +8,6 @@ import { restore } from '../../database/copy/restore.ts';
 import type { Database } from '../../database/database.ts';
 import { findHold, holdSending } from '../../database/sendingHold.ts';
 import { skipPositions } from '../../events/log.ts';
-import { createLogger } from '../../log.ts';
 import { listMerchantIds } from '../../merchants/store.ts';
 import { command as define, Failure, PROGRAM } from '../command.ts';
 import { databasePlace, withDatabase } from '../database.ts';
@@ -51,7 +49,6 @@ again. Nothing is sent until "delivery release", because much of it may have bee
  */
 const POSITIONS_SKIPPED = 20_000;
 const MERCHANTS_AT_ONCE = 1000;
-const SILENT = createLogger({ logLevel: 'silent', logPretty: false });
 
 /** What must not go on as if nothing had happened. */
 async function prepare(database: Database, info: BackupInfo | undefined): Promise<void> {
@@ -75,8 +72,6 @@ async function prepare(database: Database, info: BackupInfo | undefined): Promis
     if (ids.length < MERCHANTS_AT_ONCE) break;
     last = ids.at(-1)!;
   }
-  // Into the queues, which are held: so they can be counted.
-  while ((await dispatchAlerts({ database, log: SILENT, now: () => at })) > 0);
   await recordCommand(database, 'database.restored', null);
 }
 
