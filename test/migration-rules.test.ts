@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { compareVersions, forEngine, MIGRATIONS, parseMigration } from '../src/database/upgrade/files.ts';
+import { forEngine, MIGRATIONS, parseMigration } from '../src/database/upgrade/files.ts';
+import { compareVersions } from '../src/database/upgrade/versions.ts';
 import { VERSION } from '../src/version.ts';
 import { LAST_WITHOUT_RULES, problemsOf } from './migrationRules.ts';
 

@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
-import { afterCommit } from '../../database/afterCommit.ts';
 import type { Step } from '../../database/chain.ts';
-import { CHANGES, type Database, type Queries, type Transaction } from '../../database/database.ts';
+import {
+  afterCommit,
+  CHANGES,
+  type Database,
+  type Queries,
+  type Transaction,
+} from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { currentSpan } from '../../tracing.ts';
 import { NO_CHANNEL, type OnFailed } from '../failures.ts';
