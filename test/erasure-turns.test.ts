@@ -3,7 +3,7 @@ import { after, it } from 'node:test';
 import { SERVER } from '../src/audit/record.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Database } from '../src/database/database.ts';
-import { beginErasure } from '../src/erasure/erase.ts';
+import { beginErasure } from '../src/erasure/begin.ts';
 import { beginDeletion, deleteSome } from '../src/erasure/merchant.ts';
 import { takeErasure } from '../src/erasure/store.ts';
 import { startEraser } from '../src/erasure/worker.ts';

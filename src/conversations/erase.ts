@@ -51,7 +51,7 @@ export async function findWithPhone(
 ): Promise<number[]> {
   const rows = await queries.all<{ id: number }>(
     `select id from conversations where merchant_id = $1 and customer_phone = $2 and created_at <= $3
-      order by id limit $4`,
+      limit $4`,
     [merchantId, phone, until, limit],
   );
   return rows.map((row) => row.id);

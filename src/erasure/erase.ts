@@ -1,33 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { recordOfConversations, SERVER, type Who } from '../audit/record.ts';
-import type { MerchantId } from '../contract/ids.ts';
-import {
-  blankConversations,
-  eraseMessages,
-  findPerson,
-  findWithPhone,
-  lockConversations,
-  removeConversations,
-} from '../conversations/erase.ts';
+import { recordOfConversations, SERVER } from '../audit/record.ts';
+import { eraseMessages, removeConversations } from '../conversations/erase.ts';
 import { bytesOfSent, countSent } from '../conversations/messages.ts';
-import { NO_NAME } from '../conversations/store.ts';
-import { CHANGES, type Transaction } from '../database/database.ts';
-import { cancelOpen, eraseDeliveries, eraseEndpointDeliveries, hasDeliveries } from '../delivery/erase.ts';
+import { CHANGES } from '../database/database.ts';
+import { eraseDeliveries, eraseEndpointDeliveries, hasDeliveries } from '../delivery/erase.ts';
 import { eraseEvents } from '../events/erase.ts';
 import { learnedFrom, questionKey, redactDocument, redactRemovals, textsOf } from '../knowledge/erase.ts';
-import {
-  dropHeld,
-  eraseAsks,
-  listNotifications,
-  othersAmong,
-  removeForGood,
-} from '../notifications/erase.ts';
+import { eraseAsks, listNotifications, othersAmong, removeForGood } from '../notifications/erase.ts';
+import { takeOthers } from './begin.ts';
 import { eraseName } from './colleague.ts';
-import type { Lookup } from './person/find.ts';
+import { type Lookup, without } from './person/find.ts';
 import { ownNumbers } from './person/numbers.ts';
 import { addPhone, knowing, lookupOf, NOBODY, type Person } from './person/person.ts';
 import {
-  addErasure,
   BATCH_MAX,
   type EraseParts,
   type Erasure,
@@ -39,83 +24,9 @@ import {
 import { eraseTexts, redactionOf } from './texts.ts';
 
 const NOTIFICATIONS_MAX = 100;
-/** Conversations of one person in one transaction: others wait for it. */
-const CONVERSATIONS_MAX = 50;
 /** A request or a worker that began before the erasure has ended by now: nothing of the person is written after this. */
 export const AGAIN_AFTER_MS = 30_000;
 const RETRY_MS = 1000;
-
-/**
- * The customer is gone for everybody at once; if there are very many conversations, most of them a moment later. What was
- * said and written is removed by a worker, in steps. Returns the conversations of this person, or undefined if there is
- * none.
- */
-export async function beginErasure(
-  tx: Transaction,
-  merchantId: MerchantId,
-  conversationId: number,
-  { who, at }: { who: Who; at: Date },
-): Promise<number[] | undefined> {
-  const ids = await findPerson(tx, merchantId, conversationId);
-  const others = ids.filter((id) => id !== conversationId);
-  const first = [conversationId, ...others.slice(0, CONVERSATIONS_MAX - 1)];
-  const whose = { merchantId, createdAt: at.toISOString(), person: NOBODY };
-  const { person, phone } = await takeConversations(tx, whose, first);
-  if (person.conversationIds.length === 0) return undefined;
-  const isAll = ids.length <= CONVERSATIONS_MAX;
-  await addErasure(tx, merchantId, {
-    ...{ step: 'rows', at },
-    person: { ...person, othersWith: isAll ? '' : phone },
-  });
-  const event = { what: 'conversation.erased', merchantId, who, at } as const;
-  await recordOfConversations(tx, event, isAll ? person.conversationIds : [conversationId, ...others]);
-  return isAll ? person.conversationIds : ids;
-}
-
-/** Hides these conversations, and stops what would still be sent. Returns what is known of the person. */
-async function takeConversations(
-  tx: Transaction,
-  whose: Pick<Erasure, 'merchantId' | 'createdAt' | 'person'>,
-  ids: readonly number[],
-): Promise<{ person: Person; phone: string }> {
-  const { merchantId, createdAt, person } = whose;
-  const at = new Date(createdAt);
-  const conversations = await lockConversations(tx, merchantId, ids);
-  const taken = conversations.map(({ id }) => id);
-  const phones = conversations.map(({ customer_phone }) => customer_phone);
-  const wrong = await blankConversations(tx, merchantId, taken, at);
-  await dropHeld(tx, merchantId, taken);
-  await cancelOpen(tx, merchantId, taken, at);
-  const known = knowing(person, { phones });
-  const names = conversations.map(({ customer_name }) => customer_name.trim());
-  return {
-    person: knowing(
-      { ...known, conversationIds: [...person.conversationIds, ...taken] },
-      {
-        phones: await ownNumbers(tx, { ...whose, person: known }, wrong),
-        names: names.filter((name) => !phones.includes(name) && name !== NO_NAME),
-        references: conversations.flatMap(({ reference }) => reference ?? []),
-      },
-    ),
-    phone: phones[0] ?? '',
-  };
-}
-
-/** The other conversations of a person who has very many. */
-async function takeOthers({ database, pause = nextTurn }: EraseParts, erasure: Erasure): Promise<void> {
-  const { merchantId, id, createdAt } = erasure;
-  while (erasure.person.othersWith !== '') {
-    erasure.person = await database.transaction(async (tx) => {
-      const which = { phone: erasure.person.othersWith, until: createdAt, limit: CONVERSATIONS_MAX };
-      const ids = await findWithPhone(tx, merchantId, which);
-      const { person } = await takeConversations(tx, erasure, ids);
-      const known = ids.length < CONVERSATIONS_MAX ? { ...person, othersWith: '' } : person;
-      await savePerson(tx, merchantId, id, known);
-      return known;
-    });
-    await pause();
-  }
-}
 
 interface Next {
   step: Step | 'done';
@@ -257,25 +168,32 @@ async function eraseNotifications(
   );
   for (const phone of phones) addPhone(lookup, phone);
   const questions = new Set(notifications.map(({ question }) => questionKey(question)));
-  // Each document in its own transaction. Nothing is learned from a question of a customer who is being erased.
-  for (let learned: number[] = []; ; ) {
-    const known = new Set(learned);
-    learned = await learnedFrom(database, merchantId, ids);
-    const person = knowing(erasure.person, { phones });
-    const documentIds = [...new Set([...person.documentIds, ...learned])];
-    erasure.person = { ...person, documentIds };
-    await savePerson(database, merchantId, id, erasure.person);
-    for (const documentId of learned.filter((one) => !known.has(one))) {
-      const redact = await redactionOf(await textsOf(database, merchantId, documentId), lookup, pause);
-      const theirs = { questions, notificationIds: new Set(ids), redact };
-      await database.transaction((tx) => redactDocument(tx, merchantId, documentId, theirs, now()));
-      await pause();
-    }
-    if (learned.every((one) => known.has(one))) break;
+  const learned = await learnedFrom(database, merchantId, ids);
+  const know = (person: Person, documentIds: readonly number[]) => {
+    const all = new Set([...person.documentIds, ...documentIds]);
+    return { ...knowing(person, { phones }), documentIds: [...all] };
+  };
+  erasure.person = know(erasure.person, learned);
+  await savePerson(database, merchantId, id, erasure.person);
+  const theirs = { questions, notificationIds: new Set(ids) };
+  for (const documentId of learned) {
+    const redact = await redactionOf(await textsOf(database, merchantId, documentId), lookup, pause);
+    await database.transaction((tx) =>
+      redactDocument(tx, merchantId, documentId, { ...theirs, redact }, now()),
+    );
+    await pause();
   }
-  await database.transaction(async (tx) => {
+  erasure.person = await database.transaction(async (tx) => {
     await removeForGood(tx, merchantId, ids);
+    // From an answer that was being written when the erasure began.
+    const late = (await learnedFrom(tx, merchantId, ids)).filter((one) => !learned.includes(one));
+    const redact = (text: string) => without(text, lookup);
+    for (const documentId of late)
+      await redactDocument(tx, merchantId, documentId, { ...theirs, redact }, now());
+    const person = know(erasure.person, late);
+    if (late.length > 0) await savePerson(tx, merchantId, id, person);
     await redactRemovals(tx, merchantId, (title) => (questions.has(questionKey(title)) ? '…' : title));
+    return person;
   });
   return ids.length === NOTIFICATIONS_MAX;
 }
@@ -289,7 +207,7 @@ async function theirContents(
   const own = new Set<unknown>(conversationIds);
   const read: { isTheirs: boolean; alertOf: number }[] = [];
   for (const text of contents) {
-    const content = JSON.parse(text) as Sent;
+    const content = readSent(text);
     // Only the event's own field: the assistant's metadata may have one with the same name.
     const isTheirs = own.has(content.data?.conversation_id);
     read.push({ isTheirs, alertOf: content.kind === undefined ? 0 : (content.notification_id ?? 0) });
@@ -298,6 +216,14 @@ async function theirContents(
   const alerts = read.flatMap(({ alertOf }) => (alertOf > 0 ? [alertOf] : []));
   const others = await othersAmong(database, merchantId, alerts, conversationIds);
   return read.map(({ isTheirs, alertOf }) => isTheirs || (alertOf > 0 && !others.has(alertOf)));
+}
+
+function readSent(text: string): Sent {
+  try {
+    return JSON.parse(text) as Sent;
+  } catch {
+    return {};
+  }
 }
 
 /** An event for a webhook endpoint, or an alert for a device. */

@@ -240,14 +240,18 @@ export async function redactRecognitions(
 ): Promise<void> {
   for (const conversationId of conversationIds) {
     for (let count = RECOGNITIONS_PAGE; count === RECOGNITIONS_PAGE; await pause()) {
-      const rows = await database.run(
-        `update recognitions set question = $3, conversation_id = null
-          where merchant_id = $1 and id in (select id from recognitions
-            where merchant_id = $1 and conversation_id = $2 and conversation_id is not null limit ${RECOGNITIONS_PAGE})
-          returning id`,
-        [merchantId, conversationId, ERASED],
+      const rows = await database.all<{ id: number }>(
+        `select id from recognitions where merchant_id = $1 and conversation_id = $2 and conversation_id is not null
+          limit ${RECOGNITIONS_PAGE}`,
+        [merchantId, conversationId],
       );
       count = rows.length;
+      const ids = rows.map(({ id }) => id);
+      if (count > 0)
+        await database.run(
+          `update recognitions set question = $3, conversation_id = null where ${ownIdIn(database.engine, '$1', '$2')}`,
+          [merchantId, ids, ERASED],
+        );
     }
   }
   const keys = new Set<string | null>(

@@ -123,7 +123,7 @@ export async function noteExists(queries: Queries, merchantId: MerchantId, id: n
 }
 
 /** Somebody who was deleted, and the name that histories show instead. */
-export interface Former {
+interface Former {
   userId: number;
   name: string;
   to: string;

@@ -32,8 +32,8 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'a message that waits is sent after its customer was erased',
-      file: 'src/erasure/erase.ts',
-      find: '  await cancelOpen(tx, merchantId, conversationIds, at);\n',
+      file: 'src/erasure/begin.ts',
+      find: '  await cancelOpen(tx, merchantId, taken, at);\n',
       replace: '',
       test: 'waits for it, and sends no other one',
     },

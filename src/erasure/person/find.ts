@@ -30,7 +30,7 @@ export const newLookup = (mode: Mode): Lookup => ({
   numbers: new Map(),
 });
 
-export interface Found {
+interface Found {
   start: number;
   end: number;
   what: string;
@@ -159,7 +159,7 @@ function withMarks(text: string, start: number, end: number): number {
 
 const REPLACEMENT = '…';
 
-export function replaceIn(text: string, found: readonly Found[]): string {
+function replaceIn(text: string, found: readonly Found[]): string {
   if (found.length === 0) return text;
   let result = '';
   let last = 0;

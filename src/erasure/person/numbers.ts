@@ -31,7 +31,8 @@ export async function ownNumbers(
   for (const text of candidates) {
     const ways = [...new Set([text, phoneOrText(text, country)])];
     if (isIn(shop, ways)) continue;
-    const owners = await Promise.all(ways.map((way) => whoHasPhone(queries, merchantId, way, createdAt)));
+    const owners: string[] = [];
+    for (const way of ways) owners.push(await whoHasPhone(queries, merchantId, way, createdAt));
     if (!owners.includes('somebody before')) own.push(...ways);
   }
   return own;
