@@ -148,15 +148,38 @@ export async function renameInNotes(
       if (!text.includes('@') || !(isMentioned || isUnique)) continue;
       const renamed = replaceMentions(text, { name, to, firstNameToo: isMentioned });
       if (renamed !== text)
-        await database.run('update notification_notes set text = $3 where merchant_id = $1 and id = $2', [
-          ...[merchantId, id, renamed],
-        ]);
+        await database.transaction((tx) => replaceNote(tx, merchantId, id, { from: text, to: renamed }));
       await pause();
     }
     if (rows.length < PAGE) return;
     last = rows.at(-1)!.id;
     await pause();
   }
+}
+
+/** Removed and added again with the same id, so that its bytes are counted and its words are indexed again. */
+async function replaceNote(
+  tx: Transaction,
+  merchantId: MerchantId,
+  id: number,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  const [note] = await tx.run<{
+    notification_id: number;
+    user_id: number;
+    mentions: string;
+    created_at: string;
+  }>(
+    `delete from notification_notes where merchant_id = $1 and id = $2 and text = $3
+      returning notification_id, user_id, mentions, created_at`,
+    [merchantId, id, from],
+  );
+  if (!note) return;
+  await tx.run(
+    `insert into notification_notes (id, merchant_id, notification_id, user_id, text, mentions, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7)`,
+    [id, merchantId, note.notification_id, note.user_id, to, note.mentions, note.created_at],
+  );
 }
 
 /** What the routes store for repeated requests, as far as it names colleagues. */
