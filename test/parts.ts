@@ -201,7 +201,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['alerts/erase.ts', 'audit/record.ts', 'audit/store.ts', 'auth/erase.ts', 'auth/guard.ts'],
     ...['conversations/erase.ts', 'conversations/messages.ts', 'conversations/store.ts', 'delivery/erase.ts'],
     ...['delivery/phone.ts', 'events/erase.ts', 'events/log.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
-    'notifications/erase.ts',
+    ...['merchants/store.ts', 'notifications/erase.ts'],
   ],
   // It gets what to export as functions.
   export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
