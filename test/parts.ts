@@ -8,6 +8,7 @@ const FEATURE_IMPORTS = [
   'errors.ts',
   'tracing.ts',
   PORT,
+  'database/afterCommit.ts',
   'database/chain.ts',
   'database/deadline.ts',
   'database/expiry.ts',
@@ -30,6 +31,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
   'background.ts': EVERYTHING,
   'cleanUp.ts': EVERYTHING,
   'reseal.ts': EVERYTHING,
+  'regularly.ts': [],
   'server.ts': EVERYTHING,
   cli: EVERYTHING,
   'app.ts': [

@@ -52,6 +52,10 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
     sendMessage(client, id, { text: text.trim(), undoSeconds: 0, key: `${readDraft(item.id).key}-more` });
   const showsComposer = canWrite && (isPending ? isWriting : !isLocked);
   const canQuote = showsComposer || (canWrite && isPending);
+  const close = () => {
+    setIsWriting(false);
+    hasClosed.current = true;
+  };
   return (
     <>
       <Conversation item={item} name={loading ? undefined : name} canQuote={canQuote} answer={answer} />
@@ -74,19 +78,15 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
           {t('talkWriteInstead')}
         </Button>
       )}
-      {showsComposer && isPending && (
-        <Button
-          variant="subtle"
-          className="write-instead"
-          onClick={() => {
-            setIsWriting(false);
-            hasClosed.current = true;
-          }}
-        >
-          {t('talkWriteClose')}
-        </Button>
+      {showsComposer && (
+        <Composer
+          key={id}
+          conversationId={id}
+          name={name}
+          takesFocus={hasAskedToWrite}
+          onClose={isPending ? close : undefined}
+        />
       )}
-      {showsComposer && <Composer key={id} conversationId={id} name={name} takesFocus={hasAskedToWrite} />}
     </>
   );
 }
