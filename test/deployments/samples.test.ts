@@ -68,6 +68,8 @@ describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreS
       '/opt/deskbell': at('opt'),
       'mkdir -p /etc/deskbell\n': '',
       '/etc/deskbell/deskbell.env': '.env',
+      // Here the settings are in the folder of the shell.
+      'cd /var/lib/deskbell\n': '',
       '/var/lib/deskbell': at('data'),
       '/var/backups': at('backups'),
       '/root/deskbell-secret.key': at('root/deskbell-secret.key'),
