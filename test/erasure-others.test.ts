@@ -149,7 +149,7 @@ onEachEngine('an erasure leaves to others', (engine) => {
     await database.transaction((tx) => deleteUser(tx, gone.id, { who: SERVER, at: clock.now() }));
     await erased(deskbell);
     assert.deepEqual(await tablesWith(database, [/Zoilo|@zoilo/]), []);
-    const [note] = (await ok('GET', `/notification/${notification}/notes`)).json;
+    const [note] = (await ok('GET', `/notification/${notification}/notes`)).json.notes;
     assert.equal(note.text, 'Ask @A former colleague, or @A former colleague!');
   });
 });

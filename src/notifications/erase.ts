@@ -47,13 +47,17 @@ export async function listNotifications(
   });
 }
 
-/** Removes notifications that the caller has locked, for good, with their asks. */
+/** Removes notifications for good, with their asks. Whoever is answering one of them ends first. */
 export async function removeForGood(
   tx: Transaction,
   merchantId: MerchantId,
   ids: readonly number[],
 ): Promise<void> {
-  await tx.run(`delete from asks where ${ownIdIn(tx.engine, '$1', '$2')}`, [merchantId, ids]);
+  const own = ownIdIn(tx.engine, '$1', '$2');
+  // In the lock order: see `Transaction`.
+  const locked = tx.engine === 'postgres' ? 'for update' : '';
+  await tx.all(`select id from notifications where ${own} order by id ${locked}`, [merchantId, ids]);
+  await tx.run(`delete from asks where ${own}`, [merchantId, ids]);
   await removeNotifications(tx, merchantId, ids);
 }
 
