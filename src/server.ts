@@ -63,7 +63,7 @@ interface ServerOptions {
 }
 
 const NO_USERS =
-  `There are no users yet. Create the first one: ${PROGRAM} merchant add "My shop", then ` +
+  `There are no users yet. Create the first one: ${PROGRAM} merchant add "My shop" --country ES, then ` +
   `${PROGRAM} user add --merchant 1 --email me@shop.example --name "My name"`;
 const CLEAN_UP_EVERY_MS = 10 * 60_000;
 const CLOSE_IDLE_EVERY_MS = 50;

@@ -276,7 +276,7 @@ onEachEngine('channels on the command line', (engine) => {
     );
     assert.match(
       broken.stdout,
-      /✖ 1 message to be sent, but no worker sends them: the first has been due for 10 minutes\.\n +Start the server/,
+      /✖ 1 message to be sent, but no worker sends it: it has been due for 10 minutes\.\n +Start the server/,
     );
   });
 

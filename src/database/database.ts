@@ -85,6 +85,11 @@ export interface Database extends Queries {
   announce(name: string): Promise<void>;
   /** How many processes have announced a name. One for the embedded database, which has only one server. */
   countAnnounced(name: string): Promise<number>;
+  /**
+   * False while writes fail because of the disk: it is full, read-only or broken. Then this tries one, so that it becomes
+   * true again by itself. PostgreSQL reports such a problem to each writer, and its operator watches its disk.
+   */
+  canWrite(): Promise<boolean>;
   /** How many connections are used now. The embedded database has one that writes. */
   connections(): Connections;
   close(): Promise<void>;

@@ -218,6 +218,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     },
     // Old row versions go with the next vacuum.
     scrub: async () => true,
+    canWrite: async () => true,
 
     async exclusively(name, work, waitMs = EXCLUSIVE_WAIT_MAX_MS) {
       const client = new directHosts.Client({

@@ -98,7 +98,7 @@ const hold: Check = withTables(async ({ config, database }) => {
   const why =
     held.reason === 'restored'
       ? `a backup${held.backup_made_at ? ` of ${minute(held.backup_made_at)} UTC` : ''} was restored`
-      : 'an operator did it';
+      : `an operator ran "${PROGRAM} delivery hold"`;
   const findings = bad(
     `Sending is held since ${minute(held.held_at)} UTC, because ${why}. Waiting: ${toSendText(await countToSend(database))}.`,
     `Cancel what must not be sent again, then run "${PROGRAM} delivery release".`,

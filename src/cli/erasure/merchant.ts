@@ -32,8 +32,8 @@ export const exportMerchant = command({
     withDatabase(async (database) => {
       const id = idOf(ID);
       const { name } = found(await findMerchant(database, id), id);
-      await recordCommand(database, 'merchant.exported', id);
-      const lines = await writeExport(database, id, EXPORT_SECTIONS, FILE);
+      const record = () => recordCommand(database, 'merchant.exported', id);
+      const lines = await writeExport(database, id, EXPORT_SECTIONS, FILE, record);
       return { text: `Wrote ${count(lines, 'line')} of ${name} to ${FILE}.`, json: { lines } };
     }),
 });
