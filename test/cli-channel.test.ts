@@ -268,7 +268,9 @@ onEachEngine('channels on the command line', (engine) => {
     );
     await sending.worker.stop();
     // A worker that stopped before it looked once more leaves its queue like this.
-    await sending.database.run(`update delivery_queues set due_at = '2026-01-01T00:00:00.000Z' returning 1 as one`);
+    await sending.database.run(
+      `update delivery_queues set due_at = '2026-01-01T00:00:00.000Z' returning 1 as one`,
+    );
     assert.match((await deskbell(['doctor'])).stdout, /✔ No message is waiting to be sent\./);
     await sending.put(FIRST, { at: new Date(Date.now() - 10 * 60_000) });
     const broken = await deskbell(['doctor']);

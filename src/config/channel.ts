@@ -23,9 +23,13 @@ export function readChannel(name: string, { text, flag }: Reader, problems: stri
     // A channel that is not chosen is checked only if it is filled in: merchants' own channels do not need it.
     if (isChosen || isFilledIn(descriptor.fields, settings)) {
       const found = fieldProblems(descriptor.fields, settings);
-      const must = (field: Field) => (settings[field.key] === undefined ? `be set with CHANNEL=${name}: it must ` : '');
+      const must = (field: Field) =>
+        settings[field.key] === undefined ? `be set with CHANNEL=${name}: it must ` : '';
       problems.push(
-        ...found.map(({ field, text: problem }) => `${field.variable} ${problem.replace('must ', `must ${must(field)}`)}`),
+        ...found.map(
+          ({ field, text: problem }) =>
+            `${field.variable} ${problem.replace('must ', `must ${must(field)}`)}`,
+        ),
       );
     }
   }

@@ -11,6 +11,8 @@ interface DatabaseOptions {
   databasePoolSize: number;
   databasePreparedStatements: boolean;
   databaseDirectUrl?: string | undefined;
+  /** Says why a migration waits for others. */
+  onWait?: (why: string) => void;
 }
 
 /**
@@ -47,6 +49,7 @@ async function openEngine(
     poolSize: options.databasePoolSize,
     preparedStatements: options.databasePreparedStatements,
     directUrl: options.databaseDirectUrl,
+    onWait: options.onWait,
     ...(onConnectionLost ? { onConnectionLost } : {}),
   });
 }

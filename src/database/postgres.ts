@@ -20,7 +20,7 @@ import {
 import { connectionProblem, refusalOf, retryConflicts } from './postgresErrors.ts';
 import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
 import { COUNT_ANNOUNCED, createSignals } from './signals.ts';
-import { buildIndex, lockName, lockOwnerName, runTransaction } from './upgrade/postgres.ts';
+import { buildIndex, lockName, lockOwnerName, type OnWait, runTransaction } from './upgrade/postgres.ts';
 
 interface PostgresOptions {
   poolSize: number;
@@ -33,6 +33,7 @@ interface PostgresOptions {
   directUrl: string | undefined;
   /** A connection broke in the background; the pool has already removed it. */
   onConnectionLost?: (error: Error) => void;
+  onWait?: OnWait | undefined;
 }
 
 /** The most for one connection. In a request, what is left of its time bounds it: see `deadline.ts`. */
@@ -53,6 +54,7 @@ const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
+  const { onWait = () => {} } = options;
   const hosts = createHosts(url);
   const isPooled = options.directUrl !== undefined;
   const directHosts = options.directUrl === undefined ? hosts : createHosts(options.directUrl);
@@ -213,8 +215,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       }
     }),
     async script(sql, indexes = []) {
-      for (const index of indexes) await retryConflicts(() => buildIndex(newMigrationClient, index));
-      await retryConflicts(() => runTransaction(newMigrationClient, sql));
+      for (const index of indexes) await retryConflicts(() => buildIndex(newMigrationClient, index, onWait));
+      await retryConflicts(() => runTransaction(newMigrationClient, sql, onWait));
     },
     // Old row versions go with the next vacuum.
     scrub: async () => true,
@@ -229,7 +231,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       client.on('error', () => {});
       try {
         await client.connect();
-        await lockName(client, name, waitMs);
+        await lockName(client, name, waitMs, onWait);
         return await work();
       } finally {
         // Ending the connection releases the lock, no matter what happened on it.

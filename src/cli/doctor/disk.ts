@@ -10,7 +10,8 @@ const FREE_LOW_BYTES = 1_000_000_000;
 /** More than a commit writes. */
 const TRIED_BYTES = 256 * 1024;
 
-const FREE = 'Free some space. Until then questions and answers are refused; nothing that was acknowledged is lost.';
+const FREE =
+  'Free some space. Until then questions and answers are refused; nothing that was acknowledged is lost.';
 
 /** Whether the embedded database has a disk that can be written: a full one still answers every read. */
 export const disk: Check = async ({ config: { databaseUrl, dataDir } }) => {
@@ -21,7 +22,10 @@ export const disk: Check = async ({ config: { databaseUrl, dataDir } }) => {
   } catch (error) {
     // Another check says so.
     if (systemReason(error) === 'permission denied') return [];
-    return bad(`Nothing can be written in ${dataDir}: ${systemReason(error) ?? (error as Error).message}.`, FREE);
+    return bad(
+      `Nothing can be written in ${dataDir}: ${systemReason(error) ?? (error as Error).message}.`,
+      FREE,
+    );
   } finally {
     rmSync(trial, { force: true });
   }

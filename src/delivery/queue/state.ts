@@ -145,3 +145,18 @@ export async function countOpen(
   );
   return row!;
 }
+
+export interface OpenOfMerchant {
+  merchantId: MerchantId;
+  messages: number;
+}
+
+/** The merchants with the most messages to send. Reads all of those, so it is for a database that is not in use. */
+export async function mostOpen(queries: Queries, limit: number): Promise<OpenOfMerchant[]> {
+  const rows = await queries.all<{ merchant_id: MerchantId; messages: number }>(
+    `select merchant_id, count(*) as messages from deliveries where state in ${OPEN} and endpoint_id = ${MESSAGES}
+      group by merchant_id order by messages desc, merchant_id limit $1`,
+    [limit],
+  );
+  return rows.map(({ merchant_id: merchantId, messages }) => ({ merchantId, messages }));
+}
