@@ -302,7 +302,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       await testDatabase.remove();
       await refusesToOpen(
         testDatabase.env,
-        /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist\.$/,
+        /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist: create it, or correct DATABASE_URL\.$/,
       );
     });
     it('for several servers if none accepts writes', async () => {
