@@ -75,8 +75,13 @@ export async function openServer(
   now = () => new Date(),
   { demoHistory = false, keyCheckEveryMs }: ServerOptions = {},
 ): Promise<Server> {
-  const onWait = (why: string) => log.info(why);
-  const opened = await openDatabase({ ...config, onWait }, 'serve', (error) =>
+  const toLog = {
+    onWait: (why: string) => log.info(why),
+    onAway: (problem: string) =>
+      log.error({ problem }, 'the database is away; will retry until it works again'),
+    onBack: () => log.info('the database works again'),
+  };
+  const opened = await openDatabase({ ...config, ...toLog }, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
   );
   const metrics = createMetrics({ version: VERSION, engine: opened.engine, role: 'server' });

@@ -120,7 +120,10 @@ export const inTransaction = <T>(
 ): Promise<T> => ('transaction' in queries ? queries.transaction(work) : work(queries));
 
 /** The database cannot be reached, or refuses every write, at the moment. */
-export class DatabaseUnavailable extends Error {}
+export class DatabaseUnavailable extends Error {
+  /** The outage is in the log already, in one line: its victims need no line of their own. */
+  isReported = false;
+}
 
 /** The database cannot be opened. The message is one line for the person who started the program. */
 export class DatabaseProblem extends Error {}
