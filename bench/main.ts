@@ -13,6 +13,7 @@
  *   --worst                   instead: the worst request of each kind, and how long others wait meanwhile
  *   --waiting                 instead: 10,000 assistants that wait for answers
  *   --learning DIR            instead: how well questions are recognised, with labelled documents and questions
+ *   --copy N                  instead: backup, restore and move with N notifications
  *   --soak N                  instead: N minutes at 60% of the maximum rate, on PostgreSQL
  *   --profile FOLDER          a CPU profile of each server
  */
@@ -21,6 +22,7 @@ import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { findProgram } from '../scripts/services.ts';
 import { startCluster } from './cluster.ts';
+import { benchCopies } from './copy.ts';
 import { NOTIFICATIONS } from './data.ts';
 import { benchGrowth } from './growth.ts';
 import { type GrowthReport, growthSvgs } from './growthReport.ts';
@@ -35,6 +37,7 @@ import { benchQueue, printQueueRow, type QueueRow } from './queue.ts';
 import { failuresOf, hasTarget, printTable, type Report, type Row, reached, toSvg } from './report.ts';
 import { type Floors, LIST, ME, ROW_KINDS } from './rows.ts';
 import { type SoakReport, soak } from './soak.ts';
+import { compareTracing } from './tracing.ts';
 import { benchWaiting, isMet, type WaitingRow } from './waiting.ts';
 import { benchWorst, OTHERS_MAX_MS, type WorstRow } from './worst.ts';
 
@@ -51,6 +54,7 @@ const { values: options } = parseArgs({
     worst: { type: 'boolean', default: false },
     waiting: { type: 'boolean', default: false },
     learning: { type: 'string' },
+    copy: { type: 'string' },
     soak: { type: 'string' },
     profile: { type: 'string' },
   },
@@ -58,7 +62,7 @@ const { values: options } = parseArgs({
 const ENGINES = ['postgres', 'sqlite'] as const;
 const seconds = Number(options.seconds);
 const engines = ENGINES.filter((name) => (options.engine ?? name) === name);
-const ids = ['idle', 'storm', 'key', ...ROW_KINDS.map(({ id }) => id)];
+const ids = ['idle', 'storm', 'key', 'tracing', ...ROW_KINDS.map(({ id }) => id)];
 const requested = options.only?.split(',') ?? ids;
 const valid = Number.isInteger(seconds) && seconds > 0 && engines.length > 0;
 if (!valid || !requested.every((id) => ids.includes(id))) {
@@ -92,6 +96,7 @@ try {
     process.exitCode = publishLearning(
       await benchLearning(await requireCluster(), engines, options.learning),
     );
+  else if (options.copy) await benchCopies(await requireCluster(), Number(options.copy));
   else if (options.soak)
     process.exitCode = publishSoak(await soak(await requireCluster(), Number(options.soak)));
   else process.exitCode = publish(await bench());
@@ -131,6 +136,8 @@ async function bench(): Promise<Row[]> {
     rows.push(await storm(instance, seconds));
   for (const instance of requested.includes('key') ? measured : [])
     rows.push(await compareKeyCheck(instance));
+  for (const instance of requested.includes('tracing') ? measured : [])
+    if (instance.engine === 'postgres') rows.push(...(await compareTracing(instance, sliceSeconds)));
   for (const kind of ROW_KINDS.filter(({ id }) => requested.includes(id))) {
     console.log(`${kind.title} …`);
     rows.push(...(await compare(kind, floors, instances, measured)));

@@ -16,7 +16,7 @@ export interface Row {
   floor?: { title: string; many: number; one: number };
   /** The figure that is compared with the target. */
   value: number;
-  unit: 'of floor' | 'ms' | 'MB' | 's' | 'of small' | 'of token';
+  unit: 'of floor' | 'ms' | 'MB' | 's' | 'of small' | 'of token' | 'of untraced';
   /** Empty if there is no target. */
   target: { atLeast?: number; atMost?: number };
 }
@@ -36,6 +36,7 @@ const DIGITS: Record<Row['unit'], number> = {
   s: 2,
   'of small': 2,
   'of token': 2,
+  'of untraced': 2,
 };
 
 export function reached({ value, target }: Row): boolean {

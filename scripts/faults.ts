@@ -1,12 +1,14 @@
 /**
- * `npm run test:faults`: causes faults around real servers and databases, and counts what happens. The last line
- * is "N passed, N failed"; the exit code is 1 if anything failed.
+ * `npm run test:faults`: causes faults around real servers and databases, and counts what happens. Then it runs the tests
+ * of whole deployments, in test/deployments. The last line is "N passed, N failed"; the exit code is 1 if anything failed.
  *
- *   --only kills,…            only these faults
+ *   --only kills,…            only these faults, or `deployments`
  *   --engine sqlite|postgres  only this engine
  *   --write                   writes the results to docs/faults.json
  */
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { globSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Finding } from '../test/faults/fault.ts';
 import { findOrInstall, startPostgres } from './services.ts';
@@ -19,6 +21,7 @@ const { values } = parseArgs({
   },
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+const root = fileURLToPath(new URL('..', import.meta.url));
 const program = findOrInstall('postgres', 'postgresql');
 if (!program) throw new Error('PostgreSQL was not found. Install it and run again.');
 const postgres = await startPostgres(program, { durable: true });
@@ -27,7 +30,8 @@ process.env.TEST_POSTGRESQL_URL = postgres.url;
 const { FAULTS } = await import('../test/faults/all.ts');
 const { holds, lineOf, mayRetry } = await import('../test/faults/fault.ts');
 
-const names = FAULTS.map(({ name }) => name);
+const DEPLOYMENTS = 'deployments';
+const names = [...FAULTS.map(({ name }) => name), DEPLOYMENTS];
 const requested = values.only?.split(',') ?? names;
 let passed = 0;
 let failed = 0;
@@ -51,6 +55,19 @@ try {
 } finally {
   await postgres.stop();
 }
+if (requested.includes(DEPLOYMENTS) && values.engine === undefined) {
+  if (testDeployments()) passed += 1;
+  else failed += 1;
+}
+
+/** As `npm test` runs tests, which also gives them a database server that is not durable, and so is faster. */
+function testDeployments(): boolean {
+  const files = globSync('test/deployments/*.test.ts', { cwd: root }).sort();
+  console.log(`\n${DEPLOYMENTS}: whole deployments are built, installed and upgraded`);
+  const args = ['scripts/test.ts', '--validate', ...files];
+  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0;
+}
+
 async function runOnce(run: () => Promise<Finding[]>) {
   const startedAt = Date.now();
   let findings: Finding[] = [];

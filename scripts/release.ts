@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { compareVersions } from '../src/database/upgrade/files.ts';
+import { compareVersions } from '../src/database/upgrade/versions.ts';
 import { beforeUpgrade, unreleased, withVersion } from './build/changelog.ts';
 
 const SEMVER = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;

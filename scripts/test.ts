@@ -36,10 +36,14 @@ const { values: options, positionals: requestedFiles } = parseArgs({
   },
 });
 const ALL_TESTS = ['src/**/*.test.ts', 'test/**/*.test.ts'];
+/**
+ * `npm run test:faults` runs them after these tests: the faults in full, and what builds, installs and upgrades whole
+ * deployments. The files in test/faults are short versions, for the mutations and for single runs.
+ */
+const PART_OF_FAULTS = 'test/{faults,deployments}/*.test.ts';
 /** What `--quick` leaves out, with a reason for each group of files. */
 const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
   'need a browser': ['test/browser/*.test.ts'],
-  'cause faults': ['test/faults/*.test.ts'],
   'start, stop and kill whole servers': [
     'test/delivery-kills*.test.ts',
     'test/drain.test.ts',
@@ -50,10 +54,7 @@ const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
   'start the command line or other programs many times': [
     'test/cli*.test.ts',
     'test/deploy-*.test.ts',
-    'test/docs.test.ts',
     'test/install*.test.ts',
-    'test/package.test.ts',
-    'test/release.test.ts',
     'test/openapi-tools.test.ts',
     'test/new-channel.test.ts',
   ],
@@ -213,8 +214,8 @@ async function bundleProgram(folder: string): Promise<string> {
 }
 
 async function runTests(files: string[]): Promise<void> {
-  // More files at a time than cores, because many tests wait. CI machines get no extra load.
-  const concurrency = availableParallelism() + (inCi ? 0 : 3);
+  // More processes at a time than cores, because many tests wait.
+  const concurrency = availableParallelism() + 2;
   const stream = run({ files: inProcesses(files), concurrency, timeout: 900_000 });
   stream.on('test:pass', ({ details, skip, todo, file }) => {
     if (details.type === 'suite') return;
@@ -279,19 +280,18 @@ function addTime(file: string | undefined, ms: number): void {
 
 function selectFiles(): string[] {
   const notQuick = options.quick ? Object.values(NOT_QUICK).flat() : [];
-  return globSync(ALL_TESTS, { exclude: ['**/node_modules/**', ...notQuick] }).sort();
+  return globSync(ALL_TESTS, { exclude: ['**/node_modules/**', PART_OF_FAULTS, ...notQuick] }).sort();
 }
 
 function printLeftOut(): void {
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
-  console.log(
-    `\n${passed + failed} tests ran on SQLite in ${seconds} s. Left out (npm test runs all of it):`,
-  );
+  console.log(`\n${passed + failed} tests ran on SQLite in ${seconds} s. Left out:`);
   console.log('  PostgreSQL and Redis; types, lint and dead code (npm run check)');
   for (const [reason, patterns] of Object.entries(NOT_QUICK)) {
     const files = globSync([...patterns]).length;
     if (requestedFiles.length === 0) console.log(`  tests that ${reason} (files: ${files})`);
   }
+  console.log('  faults and whole deployments, which npm test leaves out, too (npm run test:faults)');
   if (skipped > 0) console.log(`  ${skipped} tests in these files that need one of them`);
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { SEALED_SUBSCRIPTIONS } from './alerts/subscriptions.ts';
 import { SEALED_VAPID_KEYS } from './alerts/vapid.ts';
@@ -29,20 +30,24 @@ const PAGE_SIZE = 200;
 
 type Row = Record<string, string | number> & { sealed: string };
 
-/** All rows with a sealed text, page by page in the order of their key. */
+/**
+ * All rows with a sealed text, page by page in the order of their key. Rows without one are read, too: otherwise one page
+ * could read any number of mails that were sent.
+ */
 async function* pagesOf(queries: Queries, { table, key, column }: Sealed): AsyncGenerator<Row[]> {
-  const keys = key.join(', ');
-  let last: (string | number)[] = [];
+  const names = Object.keys(key);
+  const keys = names.join(', ');
+  let last: (string | number)[] = Object.values(key);
   for (;;) {
-    const after = last.length > 0 ? `and (${keys}) > (${key.map((_, index) => `$${index + 1}`)})` : '';
-    const page = await queries.all<Row>(
-      `select ${keys}, ${column} as sealed from ${table} where ${column} is not null ${after}
+    const page = await queries.all<Row | (Row & { sealed: null })>(
+      `select ${keys}, ${column} as sealed from ${table} where (${keys}) > (${names.map((_, index) => `$${index + 1}`)})
         order by ${keys} limit ${PAGE_SIZE}`,
       last,
     );
-    yield page;
+    yield page.filter((row): row is Row => row.sealed !== null);
     if (page.length < PAGE_SIZE) return;
-    last = key.map((name) => page.at(-1)![name]!);
+    await nextTurn();
+    last = names.map((name) => page.at(-1)![name]!);
   }
 }
 
@@ -68,7 +73,8 @@ async function resealColumn(
   sealed: Sealed,
   isStopped: () => boolean,
 ): Promise<number> {
-  const { table, key, column, fingerprint } = sealed;
+  const { table, column, fingerprint } = sealed;
+  const key = Object.keys(sealed.key);
   const set = [column, ...(fingerprint ? [fingerprint.column] : [])];
   const isRow = [...key, column].map((name, index) => `${name} = $${set.length + index + 1}`);
   const update = `update ${table} set ${set.map((name, index) => `${name} = $${index + 1}`)}

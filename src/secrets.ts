@@ -36,8 +36,8 @@ export interface Sealed {
   table: string;
   /** What its rows are, for people. */
   about: string;
-  /** The columns of its key, in order. */
-  key: readonly string[];
+  /** The columns of its key, in order, each with a value below all others. */
+  key: Readonly<Record<string, number | ''>>;
   column: string;
   purposeOf(row: Readonly<Record<string, string | number>>): string;
   /** A column with a fingerprint of something in the text. */

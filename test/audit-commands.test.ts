@@ -102,7 +102,7 @@ onEachEngine('the audit log of the command line', (engine) => {
         [['delivery', 'release'], 'sending.released', null, {}],
         [['key', 'add', 'Bot', ...to(3)], 'machine_key.added', 3, {}],
         [['key', 'revoke', '1', ...to(3)], 'machine_key.revoked', 3, {}],
-        [['backup', join(folder, 'b')], 'database.backed_up', null, {}],
+        [['backup', join(folder, 'b'), '--json'], 'database.backed_up', null, {}],
         [['keys', 'rotate'], 'key.rotated', null, { keys_removed: 0 }],
       ];
     const [first, ...others] = commands;

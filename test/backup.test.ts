@@ -8,7 +8,9 @@ import {
   openSync,
   readFileSync,
   statSync,
+  symlinkSync,
   truncateSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -93,14 +95,47 @@ onEachEngine('a backup', (engine) => {
   it('does not overwrite a file, and leaves none behind when it is killed', async () => {
     assert.match((await backUp(file)).stderr, /exists already/);
     const other = join(folder, 'killed.db');
-    if (engine === 'postgres') {
-      for (const at of [1, 40, 120])
-        assert.equal(await runAndKill(['backup', other], settingsOf(deskbell), at), true);
-      assert.equal(existsSync(other), false);
+    const half = databaseFile(`${other}.partial`);
+    const target = await newTarget(engine);
+    // Before its pages are copied, when they are read again, when they are checked, and before it gets its name.
+    const ofFile = [
+      ...[
+        { sql: 'schema_migrations', nth: 2 },
+        { sql: '"merchants"', nth: 1 },
+      ],
+      ...[{ sql: 'integrity_check', nth: 1 }, 'rename' as const],
+    ];
+    const ofRows = [1, 40, 120, 'rename' as const];
+    for (const at of engine === 'sqlite' ? ofFile : ofRows) {
+      const name = JSON.stringify(at);
+      assert.equal(await runAndKill(['backup', other], settingsOf(deskbell), at), true, name);
+      assert.equal(existsSync(other), false, name);
+      if (at === 'rename' || engine === 'sqlite') continue;
+      const { code, json } = await restore(half, target);
+      assert.equal(code, 1, name);
+      assert.match(json.error, /There is no file|damaged or not a backup|without its last writes/, name);
     }
     const { code, stderr } = await backUp(other);
     assert.equal(code, 0, stderr);
     assert.equal(existsSync(`${other}.partial`), false);
+    assert.equal((await restore(other, target)).code, 0, 'nothing was left behind');
+  });
+
+  it('writes only into a folder of its own', async () => {
+    const [linked, taken] = [join(folder, 'linked.db'), join(folder, 'taken.db')];
+    const elsewhere = newFolder();
+    mkdirSync(elsewhere, { recursive: true });
+    writeFileSync(join(elsewhere, 'deskbell.db'), 'another database');
+    symlinkSync(elsewhere, `${linked}.partial`);
+    mkdirSync(`${taken}.partial`);
+    writeFileSync(join(`${taken}.partial`, 'letter.txt'), 'of somebody');
+    for (const file of [linked, taken]) {
+      const { code, stderr } = await run(['backup', file], { env: settingsOf(deskbell) });
+      assert.equal(code, 1);
+      assert.match(stderr, /\.partial is not from an interrupted backup\./);
+    }
+    assert.equal(readFileSync(join(elsewhere, 'deskbell.db'), 'utf8'), 'another database');
+    assert.equal(readFileSync(join(`${taken}.partial`, 'letter.txt'), 'utf8'), 'of somebody');
   });
 
   it('is refused if it is damaged, cut off, no backup, or from a newer version', async () => {
@@ -127,7 +162,23 @@ onEachEngine('a backup', (engine) => {
       );
       connection.close();
     };
+    const changed = (sql: string) => (path: string) => {
+      const connection = new DatabaseSync(path);
+      connection.exec(sql);
+      connection.close();
+    };
     const cases: [string, RegExp][] = [
+      [
+        spoil('null.db', changed(`update backup_info set info = 'null'`)),
+        /about itself is not from Deskbell/,
+      ],
+      [
+        spoil(
+          'escape.db',
+          changed(`update backup_info set info = json_set(info, '$.made_at', char(27) || '[2J')`),
+        ),
+        /about itself is not from Deskbell/,
+      ],
       [spoil('flipped.db', flipped), /damaged or not a backup: .*differs from its source in /],
       [
         spoil('short.db', (path) => truncateSync(path, statSync(path).size / 2)),
@@ -273,8 +324,11 @@ onEachEngine('an address with limits and a name of its own', (engine) => {
       DATABASE_URL: withOptions(target.env.DATABASE_URL!, 'application_name=mine'),
     };
     try {
+      // Another program's table does not matter either.
+      await deskbell.database.script('create table other_program (id bigint)');
       const made = await run(['backup', file], { env: limited(settingsOf(deskbell)) });
       assert.equal(made.code, 0, made.stderr);
+      assert.match(made.stdout, /does not know it: other_program\./);
       const user = await startDeskbell('postgres', { WORKER: 'false' }, { ...target, env: named });
       assert.match((await run(['restore', file], { env: limited(target.env) })).stderr, /in use/);
       await user.close();

@@ -32,6 +32,7 @@ onEachEngine('GET /api/v1/channel', (engine) => {
       channel: 'webhook',
       own: false,
       settings: {},
+      number_id: null,
       daily_limit: 250,
       used: 0,
       ...OK,
@@ -58,6 +59,7 @@ onEachEngine('GET /api/v1/channel', (engine) => {
       channel: 'webhook',
       own: true,
       settings: { url: 'https://shop.example/in?…' },
+      number_id: null,
       daily_limit: 1000,
       used: 0,
       ...OK,
@@ -80,11 +82,13 @@ onEachEngine('GET /api/v1/channel', (engine) => {
       },
       clock.now(),
     );
-    assert.deepEqual((await show(await deskbell.signIn())).json.settings, {
+    const { settings, number_id } = (await show(await deskbell.signIn())).json;
+    assert.deepEqual(settings, {
       'phone-number-id': '123456',
       'template-language': 'pt_BR',
       version: 'v23.0',
     });
+    assert.equal(number_id, '123456');
   });
 
   it('shows that the channel is stopped or does not answer, since when and why', async () => {

@@ -240,6 +240,13 @@ onEachEngine('channels on the command line', (engine) => {
     }
     const failed = await deskbell(['delivery', 'list', '--merchant', '1', '--state', 'failed']);
     assert.match(failed.stdout, /^ID +WRITTEN[^\n]+\n\d+ .* failed +\d+ +– +\S/);
+    const all = await json(['delivery', 'list', '--state', 'failed']);
+    assert.deepEqual(
+      all.map((row: { merchant_id: number; id: number }) => [row.merchant_id, row.id]),
+      [[1, Number(id)]],
+    );
+    const everywhere = await deskbell(['delivery', 'list']);
+    assert.match(everywhere.stdout, /^MERCHANT +ID +WRITTEN/);
     const shown = await deskbell(['delivery', 'show', id, '--merchant', '1']);
     assert.match(shown.stdout, /content +ab\n.+AT \(UTC\).+ failed +HTTP_404 /s);
     assertFailure(await deskbell(['delivery', 'show', id, '--merchant', '2']), 1, /has no delivery/);

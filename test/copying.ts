@@ -64,17 +64,28 @@ export async function tablesOf(database: TestDatabase) {
   }
 }
 
-/** Runs a command and kills it at the commit with this number. Returns whether it got so far. */
+/** Where a command is killed: at the commit with this number, or see killAtCommit.ts. */
+type KillAt = number | { sql: string; nth: number } | 'rename';
+
+/** Runs a command and kills it. Returns whether it got so far. */
 export async function runAndKill(
   args: readonly string[],
   env: Record<string, string>,
-  at: number,
+  at: KillAt,
 ): Promise<boolean> {
-  const preload = `--import ${new URL('./killAtCommit.ts', import.meta.url).href}`;
   const { code } = await runAsProcess(args, {
-    env: { ...env, NODE_OPTIONS: preload, KILL_AT: String(at) },
+    env: { ...env, ...killSettings(at) },
     // Not the bundle: it has its own copy of the driver.
     program: [process.execPath, `${root}src/cli/main.ts`],
   });
   return code === null;
 }
+
+export const killSettings = (at: KillAt): Record<string, string> => ({
+  NODE_OPTIONS: `--import ${new URL('./killAtCommit.ts', import.meta.url).href}`,
+  ...(typeof at === 'number'
+    ? { KILL_AT: String(at) }
+    : at === 'rename'
+      ? { KILL_AT_RENAME: 'true' }
+      : { KILL_AT: String(at.nth), KILL_AT_SQL: at.sql }),
+});

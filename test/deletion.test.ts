@@ -7,11 +7,11 @@ import { MERCHANT_TABLES } from '../src/erasure/merchant.ts';
 import { dumpOf, filesWith, tablesWith } from './canaries.ts';
 import { addColleague } from './colleagues.ts';
 import { type Run, run, settingsOf } from './command.ts';
+import { WORDS, WORDS_IN_FILES } from './erasing.ts';
 import { AURORA, BOREALIS, type Deskbell, login, onEachEngine, raise, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
 import { until } from './shops.ts';
 
-const WORDS = /zqx/i;
 /** The merchant that an upgrade has got to: it belongs to none. */
 const NOT_OF_MERCHANTS = ['background_changes'];
 /** Tables that a running server also changes by itself. */
@@ -80,7 +80,7 @@ onEachEngine('a merchant that is deleted', (engine) => {
       [2],
     );
     assert.deepEqual(await tablesWith(database, [WORDS, /Aurora/]), []);
-    await until('the files are clean', () => filesWith(deskbell, [WORDS]).length === 0);
+    await until('the files are clean', () => filesWith(deskbell, [WORDS_IN_FILES]).length === 0);
     assert.deepEqual(await neighbour(), before);
     assert.equal((await login(deskbell, BOREALIS)).status, 200);
     const events = (await run(['audit', 'list', '--json'], { env: settingsOf(deskbell) })).json;

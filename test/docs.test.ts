@@ -4,24 +4,13 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { COMMANDS } from '../src/cli/program.ts';
-import type { Engine } from '../src/database/database.ts';
 import { run } from './command.ts';
-import { createDemoDatabase, createTestDatabase, engines } from './databases.ts';
 import { isNotRun, NOT_RUN } from './docs/notRun.ts';
-import { runPage, useParts } from './docs/page.ts';
 import { firstLineOf, PAGES, proseOf, readPage, type Sample, samplesOf, titleOf } from './docs/samples.ts';
-import { openShell } from './docs/shell.ts';
-import { onEachEngine } from './harness.ts';
 import { root } from './process.ts';
-import { startReceiver } from './receiver.ts';
 
 const samples = PAGES.flatMap(samplesOf);
 const LANGUAGES = ['sh', 'js', 'json', 'http', 'sse', 'yaml', 'text'];
-/** Pages that a server serves, and whose samples call it with the demo data, on both engines. The last changes a merchant's channel. */
-const WITH_DEMO = ['docs/api.md', 'docs/assistant.md', 'docs/mcp.md', 'docs/channels.md'];
-/** Its samples start their own servers: the first with the embedded database, the others with PostgreSQL. */
-const PRODUCTION = 'docs/production.md';
-
 describe('the samples in the docs', () => {
   it('have a language that this test can check', () => {
     assert.ok(samples.length > 30);
@@ -40,73 +29,6 @@ describe('the samples in the docs', () => {
 
   for (const sample of samples.filter(isNotRun)) {
     it(`${titleOf(sample)}: is not run, but its syntax is valid`, () => checkSyntax(sample));
-  }
-});
-
-onEachEngine('the docs, with a server', (engine) => {
-  const parts = useParts(() => withDemo(engine));
-  for (const page of WITH_DEMO) describe(page, () => runPage(page, parts));
-
-  it('the pages that the server serves link only to pages that it serves', async () => {
-    const { url } = parts.shell;
-    for (const page of WITH_DEMO) {
-      for (const [, target] of proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)) {
-        if (/^https?:/.test(target!)) continue;
-        const { status } = await fetch(new URL(target!, `${url}/${page}`));
-        assert.equal(status, 200, `${page}: ${target}`);
-      }
-    }
-  });
-});
-
-async function withDemo(engine: Engine) {
-  const testDatabase = await createDemoDatabase(engine);
-  // Its samples run with npm on the first engine.
-  const shell = await openShell(testDatabase.env, { withoutNpm: engine !== engines[0] });
-  const receiver = await startReceiver();
-  await shell.startServer('npm start');
-  const standIns = {
-    'http://127.0.0.1:8000': shell.url,
-    'https://assistant.example/deskbell': receiver.url,
-    'http://127.0.0.1:9000/': receiver.url,
-    // The receiver is on this machine, and private addresses need to be allowed.
-    'https://shop.example/hooks/deskbell': `${receiver.url} --allow-private`,
-  };
-  return { engine, shell, receiver, testDatabase, standIns };
-}
-
-describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreSQL' }, () => {
-  const parts = useParts(async () => {
-    const testDatabase = await createTestDatabase('postgres');
-    const shell = await openShell();
-    const { DATABASE_URL: url = '' } = testDatabase.env;
-    const { username, host, pathname } = new URL(url);
-    const standIns = {
-      // The folder has links to the source.
-      'npm run build': 'npm run build -- --to dist',
-      '/opt/deskbell': join(shell.folder, 'opt'),
-      'mkdir -p /etc/deskbell\n': '',
-      '/etc/deskbell/deskbell.env': '.env',
-      '/var/lib/deskbell': join(shell.folder, 'data'),
-      'postgres://deskbell:password@db.internal/deskbell': url,
-      'postgres://deskbell:password@one.internal:5432,two.internal:5432/deskbell': `postgres://${username}@${host},${host}${pathname}`,
-    };
-    return { engine: 'postgres' as const, shell, testDatabase, standIns };
-  });
-  runPage(PRODUCTION, parts);
-});
-
-describe('the other pages', () => {
-  for (const page of PAGES.filter((one) => !WITH_DEMO.includes(one) && one !== PRODUCTION)) {
-    if (samplesOf(page).some((sample) => sample.language !== 'text' && !isNotRun(sample))) {
-      describe(page, () => {
-        const open = async () => {
-          const shell = await openShell();
-          return { engine: 'sqlite' as const, shell, standIns: { 'http://127.0.0.1:8000': shell.url } };
-        };
-        runPage(page, useParts(open));
-      });
-    }
   }
 });
 
@@ -130,7 +52,8 @@ function checkSyntax({ language, text }: Sample): void {
 
 describe('the text of the docs', () => {
   // As they are called in a clone and when it is installed, or without the program's name.
-  const called = /^(?:sudo -u deskbell )?(?:npm run deskbell --|(?:\/opt\/deskbell\/)?(?:bin\/)?deskbell) (.+)$/s;
+  const called =
+    /^(?:sudo -u deskbell )?(?:npm run deskbell --|(?:\/opt\/deskbell\/)?(?:bin\/)?deskbell) (.+)$/s;
   const bare = new RegExp(`^(?:${Object.keys(COMMANDS).join('|')})(?: .+)?$`, 's');
   const mentioned = new Set(
     PAGES.flatMap((page) => [...proseOf(page).matchAll(/`([^`\n]+(?:\n[^`\n]+)?)`/g)])

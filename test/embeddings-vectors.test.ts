@@ -94,7 +94,7 @@ onEachEngine('vectors of documents', (engine) => {
   ] as const) {
     it(`wait while the endpoint fails (${JSON.stringify(fault)}), and are made when it is back`, async () => {
       const lines = () =>
-        deskbell.logged.filter((line) => line.includes('the embeddings endpoint is')).length;
+        deskbell.logged.filter((line) => line.includes('"msg":"the embeddings endpoint ')).length;
       const logged = lines();
       endpoint.fault = fault;
       const id = await write(`Is there a discount? ${JSON.stringify(fault)}`);

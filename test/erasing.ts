@@ -5,11 +5,14 @@ import { until } from './shops.ts';
 /** A person to erase, and the calls that tests of erasures make. */
 
 export const PHONE = '+34699123987';
-/** Every word of the person begins like this, and so does the name. */
-export const WORDS = /zqx/i;
+/** Every word of the person begins like this, and so does the name. A random key may have these letters, too. */
+export const WORDS = /(?<![\w-]{6})zqx(?![\w-]{20})/i;
+/** In a file nothing is between two columns. */
+export const WORDS_IN_FILES = /[zZ]qx[a-z]{4}/;
 /** However the number is written. */
 const NUMBER = /699[\s().\-/]*12[\s().\-/]*3[\s().\-/]*9[\s().\-/]*87/;
 export const CANARIES = [WORDS, NUMBER];
+export const FILE_CANARIES = [WORDS_IN_FILES, NUMBER];
 export const NAME = 'Zqxella Zqxbrin';
 
 /** The owner, and the functions of the API that a test needs. */

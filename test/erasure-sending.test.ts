@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { SERVER } from '../src/audit/record.ts';
 import type { Worker } from '../src/delivery/worker/worker.ts';
-import { beginErasure } from '../src/erasure/erase.ts';
+import { beginErasure } from '../src/erasure/begin.ts';
 import { tablesWith } from './canaries.ts';
 import { CANARIES, callsOf, erased, PHONE } from './erasing.ts';
 import { assertError, onEachEngine, useDeskbell } from './harness.ts';

@@ -3,7 +3,7 @@ import { after, it } from 'node:test';
 import { SERVER } from '../src/audit/record.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Database } from '../src/database/database.ts';
-import { beginErasure } from '../src/erasure/erase.ts';
+import { beginErasure } from '../src/erasure/begin.ts';
 import { beginDeletion, deleteSome } from '../src/erasure/merchant.ts';
 import { takeErasure } from '../src/erasure/store.ts';
 import { startEraser } from '../src/erasure/worker.ts';
@@ -138,8 +138,9 @@ onEachEngine('erasures and deletions', (engine) => {
     await until('it failed again', () => failures().length === 2);
     await until('it waits longer', async () => (await left())[0]!.waitsMs > 200_000);
     for (const line of logged) assert.doesNotMatch(line, WORDS);
-    const { merchant_id, step, error } = JSON.parse(failures()[0]!);
+    const { merchant_id, step, error, ...more } = JSON.parse(failures()[0]!);
     assert.deepEqual([merchant_id, step, typeof error], [AURORA_ID, 'rows', 'string']);
+    assert.deepEqual([more.err, more.stack], [undefined, undefined]);
 
     for (const done of accept) await done();
     clock.jump(3600);

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { SERVER } from '../src/audit/record.ts';
 import type { Engine } from '../src/database/database.ts';
-import { beginErasure, eraseStep } from '../src/erasure/erase.ts';
+import { beginErasure } from '../src/erasure/begin.ts';
+import { eraseStep } from '../src/erasure/erase.ts';
 import { filesWith, tablesWith } from './canaries.ts';
 import { addColleague } from './colleagues.ts';
-import { CANARIES, callsOf, erased, NAME, PHONE, WORDS } from './erasing.ts';
+import { CANARIES, callsOf, erased, FILE_CANARIES, NAME, PHONE, WORDS } from './erasing.ts';
 import { assertError, BOREALIS, onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -35,7 +36,7 @@ onEachEngine('a customer who is erased', (engine: Engine) => {
       '/conversation/',
       { ...given, customer_phone: PHONE },
       {
-        'Idempotency-Key': 'order-34699123987',
+        'Idempotency-Key': 'order-1',
       },
     );
     const id = first.json.id as number;
@@ -88,12 +89,7 @@ onEachEngine('a customer who is erased', (engine: Engine) => {
       message_id: 'zqxm',
     });
     await ok('PUT', `/conversation/${id}/takeover`);
-    await ok(
-      'POST',
-      `/conversation/${id}/send`,
-      { text: 'zqxdirect' },
-      { 'Idempotency-Key': 'send-0034699123987' },
-    );
+    await ok('POST', `/conversation/${id}/send`, { text: 'zqxdirect' }, { 'Idempotency-Key': 'send-1' });
     await ok('POST', `/conversation/${other}/send`, { text: 'zqxundone', undo_seconds: 60 });
     await ok('POST', '/saved-replies/', { title: `For ${NAME}`, text: 'Call 699 123 987, please.' });
     const document = (await ok('POST', '/knowledge/', { title: `About ${NAME}`, body: 'Opens at nine.' }))
@@ -135,7 +131,7 @@ onEachEngine('a customer who is erased', (engine: Engine) => {
     await erased(deskbell);
 
     assert.deepEqual(await tablesWith(deskbell.database, CANARIES), []);
-    assert.deepEqual(filesWith(deskbell, CANARIES), []);
+    assert.deepEqual(filesWith(deskbell, FILE_CANARIES), []);
     // The merchant's own answer stays.
     const taught = (await ok('GET', '/knowledge/')).json.filter(({ body }: { body: string }) =>
       /We call|Ask/.test(body),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { openVault } from '../src/auth/vault.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
@@ -9,8 +10,9 @@ import { WEBHOOK } from '../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../src/delivery/channels/settings.ts';
 import { enqueueMail } from '../src/mail/queue.ts';
 import { startResealing } from '../src/reseal.ts';
-import { createVault, newSecretKey, readOrMakeSecretKey } from '../src/secrets.ts';
-import { run, settingsOf } from './command.ts';
+import { createVault, newSecretKey, readOrMakeSecretKey, type Vault } from '../src/secrets.ts';
+import { run, runAsProcess, settingsOf } from './command.ts';
+import { killSettings } from './copying.ts';
 import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
 import {
   Authenticator,
@@ -246,37 +248,48 @@ describe('a rolling restart with a new SECRET_KEY', { skip: !engines.includes('p
 });
 
 onEachEngine('encrypting again', (engine) => {
+  const MAILS = 300;
   let prepared: Prepared;
-  after(() => prepared?.close());
-
-  it('continues after it was stopped anywhere, and several workers may do it at the same time', async () => {
+  let deskbell: Deskbell;
+  before(async () => {
     prepared = await prepare(engine);
     const { start, keys, only } = prepared;
-    const deskbell = await start({ ...only(keys.old), WORKER: 'false' });
+    deskbell = await start({ ...only(keys.old), WORKER: 'false' });
+  });
+  after(() => prepared?.close());
+
+  /** Mails that the old key has encrypted. */
+  async function addMails(): Promise<void> {
     const { database, clock } = deskbell;
-    const old = createVault(keys.old);
-    const MAILS = 300;
+    const old = createVault(prepared.keys.old);
     await database.transaction(async (tx) => {
+      await tx.run('delete from mails');
       for (let n = 0; n < MAILS; n += 1) {
         const content = { to: `${n}@shop.example`, subject: 's', text: `text ${n}`, at: clock.now() };
         await enqueueMail(tx, old, 1000 + (n % 7), { ...content, kind: 'alert' });
       }
     });
+  }
+  const mails = () =>
+    deskbell.database.all<{ sealed: string; merchant_id: number }>('select sealed, merchant_id from mails');
+  const purposeOf = ({ merchant_id }: { merchant_id: number }) => `mail of merchant ${merchant_id}`;
+  const resealed = async () => {
+    const current = createVault(prepared.keys.new);
+    return (await mails()).filter((row) => current.keyOf(row.sealed, purposeOf(row))).length;
+  };
+  const textsWith = async (vault: Vault) =>
+    new Set((await mails()).map((row) => vault.open(row.sealed, purposeOf(row)))).size;
+  const worker = () => {
+    const vault = createVault(prepared.keys.new, prepared.keys.old);
+    vault.change!.sealWithCurrent();
+    // As if this were the only process.
+    const alone = { ...deskbell.database, countAnnounced: async () => 1 };
     const log = { info() {}, warn() {} } as never;
-    const resealed = async () => {
-      const rows = await database.all<{ sealed: string; merchant_id: number }>(
-        'select sealed, merchant_id from mails',
-      );
-      const current = createVault(keys.new);
-      return rows.filter((row) => current.keyOf(row.sealed, `mail of merchant ${row.merchant_id}`)).length;
-    };
-    const worker = () => {
-      const vault = createVault(keys.new, keys.old);
-      vault.change!.sealWithCurrent();
-      // As if this were the only process.
-      const alone = { ...database, countAnnounced: async () => 1 };
-      return startResealing({ database: alone, vault, log, lookEveryMs: 1 })!;
-    };
+    return startResealing({ database: alone, vault, log, lookEveryMs: 1 })!;
+  };
+
+  it('continues after it was stopped anywhere, and several workers may do it at the same time', async () => {
+    await addMails();
     const stopped = worker();
     await until(async () => (await resealed()) > 0, 'it has begun');
     await stopped.stop();
@@ -285,12 +298,25 @@ onEachEngine('encrypting again', (engine) => {
     const workers = [worker(), worker()];
     await until(async () => (await resealed()) === MAILS, 'all are done');
     await Promise.all(workers.map((each) => each.stop()));
-    const texts = new Set<string>();
-    const current = createVault(keys.new);
-    for (const row of await database.all<{ sealed: string; merchant_id: number }>(
-      'select sealed, merchant_id from mails',
-    ))
-      texts.add(current.open(row.sealed, `mail of merchant ${row.merchant_id}`));
-    assert.equal(texts.size, MAILS);
+    assert.equal(await textsWith(createVault(prepared.keys.new)), MAILS);
+  });
+
+  it('loses nothing when the worker is killed, and the next one continues', async () => {
+    await addMails();
+    const { keys, both } = prepared;
+    // In the first page, and in the second.
+    for (const nth of [60, 200]) {
+      const { code } = await runAsProcess([], {
+        env: { ...settingsOf(deskbell), ...both, ...killSettings({ sql: 'update mails', nth }) },
+        program: [process.execPath, fileURLToPath(new URL('./resealProcess.ts', import.meta.url))],
+      });
+      assert.equal(code, null, 'it was killed');
+      assert.equal(await textsWith(createVault(keys.new, keys.old)), MAILS, 'both keys open everything');
+    }
+    assert.equal(await resealed(), 59 + 199);
+    const last = worker();
+    await until(async () => (await resealed()) === MAILS, 'all are done');
+    await last.stop();
+    assert.equal(await textsWith(createVault(keys.new)), MAILS);
   });
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { compareVersions, MIGRATIONS, parseMigration } from '../src/database/upgrade/files.ts';
+import { forEngine, MIGRATIONS, parseMigration } from '../src/database/upgrade/files.ts';
+import { compareVersions } from '../src/database/upgrade/versions.ts';
 import { VERSION } from '../src/version.ts';
 import { LAST_WITHOUT_RULES, problemsOf } from './migrationRules.ts';
 
@@ -80,5 +81,33 @@ update notifications set a = 'x' where merchant_id = $1 and id > $2 and id <= $3
   };
   for (const [what, [sql, problem]] of Object.entries(refused)) {
     it(`refuse ${what}`, () => assert.match(problemsOf('0099_x.sql', sql, '0.2.0').join('\n'), problem));
+  }
+});
+
+describe('the migrations', () => {
+  const names = readdirSync(MIGRATIONS).sort();
+
+  it('are numbered without gaps', () => {
+    assert.ok(names.length > 0);
+    for (const [index, name] of names.entries()) {
+      assert.match(name, new RegExp(`^${String(index + 1).padStart(4, '0')}_[a-z\\d_]+\\.sql$`));
+    }
+  });
+
+  for (const name of names) {
+    it(`${name} has complete statements for each engine, and does not begin or end a transaction`, () => {
+      const text = readFileSync(new URL(name, MIGRATIONS), 'utf8');
+      const markers = [...text.matchAll(/^\s*-- @(.*)$/gm)].map(([, marker]) => marker!.trim());
+      // A misspelled one would have no effect: its lines would be for both engines.
+      const known = /^(sqlite|postgres|both|concurrently|(expand|contract) \d+\.\d+\.\d+|background \w+)$/;
+      for (const marker of markers) assert.match(marker, known);
+      const sections = markers.filter((marker) => ['sqlite', 'postgres', 'both'].includes(marker));
+      assert.equal(sections.at(-1) ?? 'both', 'both', 'the rest of the file would be for one engine only');
+      for (const engine of ['sqlite', 'postgres'] as const) {
+        const sql = forEngine(text, engine).replace(/--.*$/gm, '').trim();
+        assert.match(sql, /^$|;$/);
+        assert.doesNotMatch(sql, /^\s*(begin|commit|rollback|end transaction)\s*;/im);
+      }
+    });
   }
 });

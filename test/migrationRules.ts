@@ -1,6 +1,7 @@
 import type { Engine } from '../src/database/database.ts';
 import { canonicalText, splitStatements } from '../src/database/statements.ts';
-import { compareVersions, parseMigration } from '../src/database/upgrade/files.ts';
+import { parseMigration } from '../src/database/upgrade/files.ts';
+import { compareVersions } from '../src/database/upgrade/versions.ts';
 
 /**
  * The rules for migrations: see "Migrations" in CONTRIBUTING.md. Those up to this one belong to version 0.2, the first

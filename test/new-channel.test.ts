@@ -160,6 +160,7 @@ onEachEngine('a new channel', (engine) => {
       channel: 'logbook',
       own: true,
       settings: { file, loud: true },
+      number_id: null,
       daily_limit: 250,
       used: 0,
       state: 'ok',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { databaseFile } from '../src/database/sqliteFolder.ts';
+import { SEALED } from '../src/reseal.ts';
 import { onEachEngine, useDeskbell } from './harness.ts';
 import { fill } from './plans/fill.ts';
 import { importFiles, leaveRows } from './plans/rows.ts';
@@ -58,7 +59,7 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
   },
   {
     statement:
-      /^select id, (title|title, text|question) from (knowledge_removals|saved_replies|recognitions) where merchant_id = .1/,
+      /^select id, (title|title, text|question, customer_key as key, conversation_id as of) from (knowledge_removals|saved_replies|recognitions) where merchant_id = .1/,
     why: 'at most some thousand rows of a merchant, by an index, when a customer is erased',
   },
   { statement: /^select seq from sqlite_sequence/, why: 'a row per table' },
@@ -196,6 +197,13 @@ onEachEngine('with many rows in the database', (engine) => {
     const recorded = [...stopRecording(), ...(await importFiles(deskbell, ROWS + 10))];
     const statements = recorded.filter(hasPlan);
     assert.ok(statements.length > STATEMENTS_MIN, `only ${statements.length} statements were seen`);
+    for (const { table, column } of SEALED) {
+      const reseals = new RegExp(`(select .*, ${column} as sealed from|update) ${table} `);
+      assert.ok(
+        statements.some(({ sql }) => reseals.test(sql)),
+        `${table} is not encrypted again`,
+      );
+    }
 
     const found: string[] = [];
     for (const statement of statements) {

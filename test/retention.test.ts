@@ -81,13 +81,19 @@ onEachEngine('old data', (engine) => {
       (await database.one<{ bytes: number }>('select bytes from conversation_storage where merchant_id = 1'))!
         .bytes;
     const before = await bytes();
-    const { status } = await deskbell.call('POST', '/api/v1/conversation/1/send', {
+    // Not to the customer whose other message waits.
+    const other = await database.one<{ id: number }>(
+      `select id from conversations where merchant_id = 1 and customer_phone is not null
+        and id not in (select conversation_id from deliveries where merchant_id = 1) order by id limit 1`,
+    );
+    const { status } = await deskbell.call('POST', `/api/v1/conversation/${other!.id}/send`, {
       token,
       body: { text: 'Your order is ready.' },
     });
     assert.equal(status, 200);
     await deskbell.allSent();
-    assert.ok((await bytes()) > before);
+    const sent = await bytes();
+    assert.ok(sent > before);
     const settings = { deliveries: 30, messages: 0, audit: 0 };
     // As if the process ended there.
     const runOf =
@@ -103,7 +109,33 @@ onEachEngine('old data', (engine) => {
     };
     await cleanUpAfter(31, settings, dying);
     await cleanUpAfter(31, settings);
-    assert.equal(await bytes(), before);
+    const left = await database.all(
+      'select id, state, created_at, notification_id from deliveries where merchant_id = 1',
+    );
+    assert.equal(await bytes(), before, JSON.stringify({ sent, left }));
+  });
+
+  it('is removed in batches, between which others have their turn', async () => {
+    const { database } = deskbell;
+    const old = deskbell.clock.now().toISOString();
+    const rows = Array.from({ length: 5 }, (_, batch) =>
+      Array.from({ length: 1000 }, (_, n) => `('customer ${batch}-${n}', '192.0.2.1', '${old}')`),
+    );
+    for (const batch of rows)
+      await database.run(
+        `insert into sign_in_failures (account, address, failed_at) values ${batch} returning 1 as made`,
+      );
+    let turns = 0;
+    let counting = true;
+    const count = () => {
+      turns += 1;
+      if (counting) setImmediate(count);
+    };
+    setImmediate(count);
+    await cleanUpAfter(31, {});
+    counting = false;
+    assert.deepEqual(await database.all('select 1 from sign_in_failures'), []);
+    assert.ok(turns >= rows.length, `${turns} turns`);
   });
 
   it('is kept as long as the settings say, by their new and their older names', () => {

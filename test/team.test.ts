@@ -60,6 +60,24 @@ onEachEngine('the team', (engine) => {
   const eventsOf = async (what: string, token = owners.aurora) =>
     (await deskbell.call('GET', `/api/v1/audit?what=${what}`, { token })).json;
 
+  it('an invitation is for an address that mail can reach, whose domain has a dot', async () => {
+    const refused = [
+      'bruno@localhost',
+      'bruno@aurora',
+      'bruno@.example',
+      'bruno@aurora..example',
+      'bruno@a.',
+    ];
+    for (const email of refused) {
+      const body = { role: 'user', email };
+      const reply = await deskbell.call('POST', INVITES, { token: owners.aurora, body });
+      assertError(reply, 422, 'VALIDATION_ERROR', 'email');
+      const { token } = await invite();
+      assertError(await accept(token, { email }), 422, 'VALIDATION_ERROR', 'email');
+    }
+    assert.equal((await invite({ role: 'user', email: 'bruno+1@mail.aurora.example' })).mailed, true);
+  });
+
   it('an invited colleague joins with the link, signs in and answers', async () => {
     const email = newAddress();
     const made = await invite({ role: 'user', email, name: 'Bruno Díaz' });

@@ -17,7 +17,7 @@ const ENDPOINT = 'push endpoint';
 export const SEALED_SUBSCRIPTIONS: Sealed = {
   table: 'push_subscriptions',
   about: 'devices with alerts',
-  key: ['merchant_id', 'id'],
+  key: { merchant_id: -1, id: 0 },
   column: 'sealed',
   purposeOf: ({ merchant_id }) => purposeOf(Number(merchant_id) as MerchantId),
   fingerprint: {

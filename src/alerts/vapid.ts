@@ -17,7 +17,7 @@ const PURPOSE = 'vapid private key';
 export const SEALED_VAPID_KEYS: Sealed = {
   table: 'vapid_keys',
   about: 'key for push services',
-  key: ['id'],
+  key: { id: 0 },
   column: 'sealed_private_key',
   purposeOf: () => PURPOSE,
 };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { EVENTS, type EventName, type MergeRule } from '../contract/auditEvents.ts';
-import type { Queries } from '../database/database.ts';
+import type { Engine, Queries } from '../database/database.ts';
 import { shortAddress } from '../http/address.ts';
 
 /** Who did it. Give the whole address: only the shortened one is stored. */
@@ -89,6 +89,39 @@ export async function recordEvent(queries: Queries, event: Event): Promise<void>
       mergeKeyOf(event, userId ?? keyId ?? name, address),
       event.count ?? 1,
       keyId,
+    ],
+  );
+}
+
+const ABOUTS: Readonly<Record<Engine, string>> = {
+  sqlite: 'select value from json_each($6)',
+  postgres: 'select json_array_elements_text(cast($6 as json)) as value',
+};
+/** Above this, one event with their number is enough. */
+const NAMED_AT_ONCE_MAX = 100;
+
+/** The same event for several conversations, in one statement. For many, it is one event about the first of them. */
+export async function recordOfConversations(
+  queries: Queries,
+  event: Omit<Event, 'about' | 'count'>,
+  conversationIds: readonly number[],
+): Promise<void> {
+  const [first, ...others] = conversationIds.map((id) => ({ conversation_id: id }));
+  if (!first) return;
+  const isMany = conversationIds.length > NAMED_AT_ONCE_MAX;
+  await recordEvent(queries, { ...event, about: first, count: isMany ? conversationIds.length : 1 });
+  if (isMany || others.length === 0) return;
+  const { what, who, at, merchantId } = event;
+  await queries.run(
+    // What is the same for all of them is copied from the first.
+    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, count, key_id)
+      select e.merchant_id, e.at, e.last_at, e.what, e.actor, e.user_id, e.name, e.address, a.value, 1, e.key_id
+        from (select * from audit_events where merchant_id = $1 and at = $2 and what = $3 and actor = $4 and about = $5
+          order by id desc limit 1) e cross join (${ABOUTS[queries.engine]}) a
+      returning id`,
+    [
+      ...[merchantId ?? NO_MERCHANT, at.toISOString(), what, who.kind, JSON.stringify(first)],
+      JSON.stringify(others.map((about) => JSON.stringify(about))),
     ],
   );
 }

@@ -178,7 +178,7 @@ const purposeOf = (kid: string) => `signing key ${kid}`;
 export const SEALED_SIGNING_KEYS: Sealed = {
   table: 'signing_keys',
   about: 'signing keys',
-  key: ['kid'],
+  key: { kid: '' },
   column: 'sealed_private_key',
   purposeOf: ({ kid }) => purposeOf(String(kid)),
 };

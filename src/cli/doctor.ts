@@ -1,5 +1,5 @@
 import { ConfigError, loadedFile, readConfig } from '../config.ts';
-import type { Database } from '../database/database.ts';
+import { type Database, DatabaseProblem } from '../database/database.ts';
 import { databaseExists, openDatabase } from '../database/open.ts';
 import { databaseMessage } from '../database/problems.ts';
 import { systemProblem } from '../systemErrors.ts';
@@ -68,11 +68,16 @@ function readSettings(findings: Finding[]) {
   }
 }
 
+const problemOf = (error: NodeJS.ErrnoException): string =>
+  error instanceof DatabaseProblem
+    ? error.message
+    : (databaseMessage(error) ?? systemProblem(error) ?? `${error.code ?? error.constructor.name}.`);
+
 /** A check that fails is a finding, too; the others still run. */
 const failed = (error: NodeJS.ErrnoException): Finding[] => [
   {
     state: 'bad',
-    message: `A check failed: ${databaseMessage(error) ?? systemProblem(error) ?? `${error.code ?? error.constructor.name}.`}`,
+    message: `A check failed: ${problemOf(error)}`,
     fix: 'Run this as the user who runs Deskbell.',
   },
 ];

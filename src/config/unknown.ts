@@ -36,8 +36,8 @@ export function unknownSettings(env: Environment, read: ReadonlySet<string>): Un
       if (known.includes(base)) return [{ name, near: base }];
       const near = nearest(name, [...all]);
       const isClose = near !== undefined && name.length >= LENGTH_MIN && areClose(name, near);
-      const isOurs = PREFIXES.test(name) || (exports && OF_OTLP.test(name));
-      return isClose || isOurs ? [{ name, near }] : [];
+      if (isClose || PREFIXES.test(name)) return [{ name, near }];
+      return exports && OF_OTLP.test(name) ? [{ name, near: undefined }] : [];
     });
 }
 

@@ -9,6 +9,10 @@ export const ChannelView = Type.Object(
       description:
         'The settings of the merchant’s own channel, without secrets and without what only the operator sets.',
     }),
+    number_id: NullOr(
+      Type.String(),
+      'The WhatsApp number that messages come from, as its id at Meta, also of the operator’s channel. Null for others.',
+    ),
     daily_limit: Type.Integer({
       description: 'Distinct customers that campaigns and templates may reach in 24 hours.',
     }),
@@ -34,6 +38,7 @@ export const ChannelView = Type.Object(
         channel: 'webhook',
         own: true,
         settings: { url: 'https://shop.example/messages' },
+        number_id: null,
         daily_limit: 250,
         used: 12,
         state: 'ok',

@@ -15,12 +15,14 @@ const role = Type.Enum([...TEAM_ROLES], {
 });
 
 const EMAIL_LENGTH_MAX = 254;
-const EMAIL_PART = '[^\\s\\x00-\\x1f\\x7f-\\x9f@<>",;:()\\[\\]\\\\]+';
+const EMAIL_CHARACTERS = '\\s\\x00-\\x1f\\x7f-\\x9f@<>",;:()\\[\\]\\\\';
+/** A domain has a dot: mail to `name@localhost` reaches nobody else. */
+const EMAIL_DOMAIN = `[^${EMAIL_CHARACTERS}.]+(?:\\.[^${EMAIL_CHARACTERS}.]+)+`;
 const email = Type.String({
   minLength: 3,
   maxLength: EMAIL_LENGTH_MAX,
   // One address and nothing else: no list, no name, no line break or other control character.
-  pattern: `^${EMAIL_PART}@${EMAIL_PART}$`,
+  pattern: `^[^${EMAIL_CHARACTERS}]+@${EMAIL_DOMAIN}$`,
   description: 'One e-mail address.',
 });
 const name = Type.String({

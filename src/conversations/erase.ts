@@ -30,19 +30,31 @@ export async function findPerson(queries: Queries, merchantId: MerchantId, id: n
   return rows.map((row) => row.id);
 }
 
-/** The same, locked until the transaction ends. */
-export async function lockPerson(
+/** Those of these conversations that are not erased, locked until the transaction ends. */
+export async function lockConversations(
   tx: Transaction,
   merchantId: MerchantId,
-  id: number,
+  ids: readonly number[],
 ): Promise<ErasedConversation[]> {
-  const columns = 'id, reference, customer_name, customer_phone';
-  const ids = await findPerson(tx, merchantId, id);
   return tx.all(
-    `select ${columns} from conversations where ${ownIdIn(tx.engine, '$1', '$2')} and erased_at is null
-      order by id ${LOCKED[tx.engine]}`,
+    `select id, reference, customer_name, customer_phone from conversations
+      where ${ownIdIn(tx.engine, '$1', '$2')} and erased_at is null order by id ${LOCKED[tx.engine]}`,
     [merchantId, ids],
   );
+}
+
+/** Conversations with a number that existed at that time. */
+export async function findWithPhone(
+  queries: Queries,
+  merchantId: MerchantId,
+  { phone, until, limit }: { phone: string; until: string; limit: number },
+): Promise<number[]> {
+  const rows = await queries.all<{ id: number }>(
+    `select id from conversations where merchant_id = $1 and customer_phone = $2 and created_at <= $3
+      limit $4`,
+    [merchantId, phone, until, limit],
+  );
+  return rows.map((row) => row.id);
 }
 
 /** Takes name, number and reference away. Returns the wrong numbers that were known of them. */
@@ -136,20 +148,26 @@ export async function whoHasPhone(
   return row.first < at ? 'somebody before' : 'somebody since';
 }
 
-/** Saved replies are the merchant's own words. Only the person's name and number go. */
-export async function redactSavedReplies(
-  tx: Transaction,
+interface SavedReply {
+  id: number;
+  title: string;
+  text: string;
+}
+
+/** At most some hundred. */
+export const readSavedReplies = (queries: Queries, merchantId: MerchantId): Promise<SavedReply[]> =>
+  queries.all('select id, title, text from saved_replies where merchant_id = $1 order by id', [merchantId]);
+
+/** Unless somebody has changed it meanwhile. */
+export async function updateSavedReply(
+  queries: Queries,
   merchantId: MerchantId,
-  redact: (text: string) => string,
+  { id, ...before }: SavedReply,
+  after: Omit<SavedReply, 'id'>,
 ): Promise<void> {
-  const rows = await tx.all<{ id: number; title: string; text: string }>(
-    'select id, title, text from saved_replies where merchant_id = $1 order by id',
-    [merchantId],
+  if (after.title === before.title && after.text === before.text) return;
+  await queries.run(
+    `update saved_replies set title = $3, text = $4 where merchant_id = $1 and id = $2 and title = $5 and text = $6`,
+    [merchantId, id, after.title, after.text, before.title, before.text],
   );
-  for (const { id, title, text } of rows) {
-    if (redact(title) === title && redact(text) === text) continue;
-    await tx.run('update saved_replies set title = $3, text = $4 where merchant_id = $1 and id = $2', [
-      ...[merchantId, id, redact(title), redact(text)],
-    ]);
-  }
 }

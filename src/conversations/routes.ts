@@ -138,6 +138,8 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
               ...TOKEN_ERRORS,
               required('customer_name'),
               invalid('customer_phone', 'customer_phone has too few digits for its country'),
+              // A repeated request whose customer was erased.
+              conversationNotFound(),
               ...WRITE_ERRORS,
             ],
           }),

@@ -15,9 +15,3 @@ export const withEffects =
     for (const effect of effects) effect();
     return value;
   };
-
-/** Now, or after the commit of the caller's transaction. */
-export function afterCommit(queries: Database | Transaction, effect: () => void): void {
-  if ('afterCommit' in queries) queries.afterCommit(effect);
-  else effect();
-}

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database, Engine } from './database.ts';
 
 /** Rows that are no longer needed after some time. */
@@ -20,7 +21,10 @@ const AMONG: Record<Engine, (rows: string) => string> = {
   postgres: (rows) => `= any(array(${rows}))`,
 };
 
-/** Removes expired rows in batches, and returns how many. Any number of processes may do it at the same time. */
+/**
+ * Removes expired rows in batches, and returns how many. Between two of them others have their turn: with SQLite, awaiting
+ * a statement does not give them one. Any number of processes may do it at the same time.
+ */
 export async function removeExpired(
   database: Database,
   { table, column, keptMs, where }: Expiring,
@@ -41,5 +45,6 @@ export async function removeExpired(
     );
     removed += gone.length;
     if (gone.length < BATCH_SIZE || stop?.aborted) return removed;
+    await nextTurn();
   }
 }

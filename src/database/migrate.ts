@@ -2,7 +2,8 @@ import { VERSION } from '../version.ts';
 import { type Database, DatabaseProblem } from './database.ts';
 import { statementSumOf } from './oldChecksums.ts';
 import { finishChanges } from './upgrade/changes.ts';
-import { compareVersions, MIGRATIONS, type Migration, readMigrations } from './upgrade/files.ts';
+import { MIGRATIONS, type Migration, readMigrations } from './upgrade/files.ts';
+import { compareVersions } from './upgrade/versions.ts';
 
 export interface MigrationStatus {
   version: number;

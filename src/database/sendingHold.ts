@@ -2,11 +2,12 @@ import type { Database, Queries } from './database.ts';
 
 /**
  * After a restore nothing leaves this installation, because much of it may have been sent already: no messages, webhooks,
- * alerts, mails, and no held answers. Everything is still queued, and is sent after the release.
+ * alerts, mails, and no held answers. Everything is still queued, and is sent after the release. The same holds for a
+ * database that was moved, because its messages are sent from the new one.
  */
 export interface SendingHold {
   held_at: string;
-  reason: 'restored' | 'operator';
+  reason: 'restored' | 'moved' | 'operator';
   backup_made_at: string | null;
   key_fingerprint: string | null;
 }
@@ -23,6 +24,12 @@ export async function holdSending(queries: Queries, hold: SendingHold): Promise<
   );
   return rows.length > 0;
 }
+
+export const SENDING_HOLD = 'sending_hold';
+
+/** For a database that was moved, in the transaction that has read it. */
+export const holdMoved = (at: Date): string =>
+  `insert into sending_hold (id, held_at, reason) values (1, '${at.toISOString()}', 'moved') on conflict (id) do nothing`;
 
 /** False if it is not held. */
 export async function releaseSending(queries: Queries): Promise<boolean> {

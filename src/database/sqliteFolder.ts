@@ -40,6 +40,8 @@ const OWN_FILES = [
   'turn.owner',
 ];
 
+export const isOwnFile = (name: string): boolean => OWN_FILES.includes(name);
+
 /** Deskbell's files in the data folder that other users of this machine can read or write. */
 export function filesOpenToOthers(dataDir: string): string[] {
   return OWN_FILES.map((name) => join(dataDir, name)).filter((file) => {

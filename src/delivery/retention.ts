@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
@@ -54,6 +55,7 @@ export async function removeOldDeliveries(
     if (old.length > 0) await remove(database, merchantId, old, time, stored);
     if (stop?.aborted || rows.length < PAGE || rows.at(-1)!.created_at >= time) return;
     last = rows.at(-1)!.id;
+    await nextTurn();
   }
 }
 

@@ -1,29 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { recordEvent, SERVER, type Who } from '../audit/record.ts';
-import type { MerchantId } from '../contract/ids.ts';
-import {
-  blankConversations,
-  eraseMessages,
-  lockPerson,
-  removeConversations,
-} from '../conversations/erase.ts';
+import { recordOfConversations, SERVER } from '../audit/record.ts';
+import { eraseMessages, removeConversations } from '../conversations/erase.ts';
 import { bytesOfSent, countSent } from '../conversations/messages.ts';
-import { NO_NAME } from '../conversations/store.ts';
-import { CHANGES, type Transaction } from '../database/database.ts';
-import { cancelOpen, eraseDeliveries, eraseEndpointDeliveries, hasDeliveries } from '../delivery/erase.ts';
+import { CHANGES } from '../database/database.ts';
+import { eraseDeliveries, eraseEndpointDeliveries, hasDeliveries } from '../delivery/erase.ts';
 import { eraseEvents } from '../events/erase.ts';
-import { learnedFrom, questionKey, redactDocument, redactRemovals } from '../knowledge/erase.ts';
-import {
-  dropHeld,
-  eraseAsks,
-  lockNotifications,
-  othersAmong,
-  removeForGood,
-} from '../notifications/erase.ts';
+import { learnedFrom, questionKey, redactDocument, redactRemovals, textsOf } from '../knowledge/erase.ts';
+import { eraseAsks, listNotifications, othersAmong, removeForGood } from '../notifications/erase.ts';
+import { takeOthers } from './begin.ts';
 import { eraseName } from './colleague.ts';
-import { NOBODY, redactionOf } from './person.ts';
+import { type Lookup, without } from './person/find.ts';
+import { ownNumbers } from './person/numbers.ts';
+import { addPhone, knowing, lookupOf, NOBODY, type Person } from './person/person.ts';
 import {
-  addErasure,
   BATCH_MAX,
   type EraseParts,
   type Erasure,
@@ -32,49 +21,12 @@ import {
   type Step,
   savePerson,
 } from './store.ts';
-import { eraseTexts, namesConversation } from './texts.ts';
+import { eraseTexts, redactionOf } from './texts.ts';
 
-/** With each of these, documents may be rewritten. */
 const NOTIFICATIONS_MAX = 100;
 /** A request or a worker that began before the erasure has ended by now: nothing of the person is written after this. */
 export const AGAIN_AFTER_MS = 30_000;
 const RETRY_MS = 1000;
-
-/**
- * The customer is gone for everybody at once. What was said and written is removed by a worker, in steps. Returns the
- * conversations of this person, or undefined if there is none.
- */
-export async function beginErasure(
-  tx: Transaction,
-  merchantId: MerchantId,
-  conversationId: number,
-  { who, at }: { who: Who; at: Date },
-): Promise<number[] | undefined> {
-  const conversations = await lockPerson(tx, merchantId, conversationId);
-  if (conversations.length === 0) return undefined;
-  const conversationIds = conversations.map(({ id }) => id);
-  const wrong = await blankConversations(tx, merchantId, conversationIds, at);
-  const phones = unique([...conversations.map(({ customer_phone }) => customer_phone), ...wrong]);
-  const names = unique(conversations.map(({ customer_name }) => customer_name));
-  const person = {
-    conversationIds,
-    phones,
-    names: names.filter((name) => !phones.includes(name) && name !== NO_NAME),
-    references: unique(conversations.flatMap(({ reference }) => reference ?? [])),
-    channelIds: [],
-    documentIds: [],
-  };
-  await dropHeld(tx, merchantId, conversationIds);
-  await cancelOpen(tx, merchantId, conversationIds, at);
-  await addErasure(tx, merchantId, { step: 'rows', person, at });
-  for (const id of conversationIds) {
-    const about = { conversation_id: id };
-    await recordEvent(tx, { what: 'conversation.erased', merchantId, who, at, about });
-  }
-  return conversationIds;
-}
-
-const unique = (texts: readonly string[]) => [...new Set(texts.filter((text) => text !== ''))];
 
 interface Next {
   step: Step | 'done';
@@ -89,6 +41,7 @@ export async function eraseStep(parts: EraseParts, erasure: Erasure): Promise<Ne
     const soon = { dueAt: new Date(now().getTime() + RETRY_MS) };
     switch (erasure.step) {
       case 'rows':
+        await takeOthers(parts, erasure);
         await eraseMessagesTo(parts, erasure);
         await eraseRows(parts, erasure);
         return { step: 'sending', dueAt: now() };
@@ -103,12 +56,10 @@ export async function eraseStep(parts: EraseParts, erasure: Erasure): Promise<Ne
         if (!(await eraseMessagesTo(parts, erasure))) return { step: 'again', ...soon };
         await eraseRows(parts, erasure);
         await eraseTexts(parts, erasure);
-        await database.transaction((tx) =>
-          removeConversations(tx, merchantId, erasure.person.conversationIds),
-        );
+        await removeAll(parts, erasure);
         return { step: 'files', dueAt: now() };
       case 'name':
-        await eraseName(database, merchantId, erasure.person.names[0] ?? '', parts.pause ?? nextTurn);
+        await eraseName(database, merchantId, erasure.person, parts.pause ?? nextTurn);
         return { step: 'files', dueAt: now() };
       case 'files':
         // The row itself has the name and the number.
@@ -129,12 +80,18 @@ export async function eraseStep(parts: EraseParts, erasure: Erasure): Promise<Ne
 async function finish({ database, now }: EraseParts, { merchantId, id, person }: Erasure): Promise<void> {
   await database.transaction(async (tx) => {
     if (!(await removeErasure(tx, merchantId, id))) return;
-    for (const conversationId of person.conversationIds)
-      await recordEvent(tx, {
-        what: 'conversation.erasure_finished',
-        ...{ merchantId, who: SERVER, at: now(), about: { conversation_id: conversationId } },
-      });
+    const event = { what: 'conversation.erasure_finished', merchantId, who: SERVER, at: now() } as const;
+    await recordOfConversations(tx, event, person.conversationIds);
   });
+}
+
+async function removeAll({ database, pause = nextTurn }: EraseParts, erasure: Erasure): Promise<void> {
+  const { merchantId, person } = erasure;
+  for (let from = 0; from < person.conversationIds.length; from += BATCH_MAX) {
+    const ids = person.conversationIds.slice(from, from + BATCH_MAX);
+    await database.transaction((tx) => removeConversations(tx, merchantId, ids));
+    await pause();
+  }
 }
 
 /** The messages to the person. False if one is being sent: then again, a moment later. */
@@ -143,6 +100,7 @@ async function eraseMessagesTo(parts: EraseParts, erasure: Erasure): Promise<boo
   let isComplete = true;
   for (const conversationId of erasure.person.conversationIds) {
     while (await eraseSome(parts, erasure, conversationId)) await pause();
+    await pause();
     isComplete &&= !(await hasDeliveries(database, erasure.merchantId, conversationId));
   }
   return isComplete;
@@ -160,11 +118,10 @@ async function eraseSome(
     await countSent(tx, merchantId, 0);
     const options = { at: now(), limit: BATCH_MAX };
     const removed = await eraseDeliveries(tx, merchantId, conversationId, options);
-    const known = {
-      ...person,
-      phones: unique([...person.phones, ...removed.recipients]),
-      channelIds: unique([...person.channelIds, ...removed.channelIds]),
-    };
+    const known = knowing(person, {
+      phones: await ownNumbers(tx, erasure, removed.recipients),
+      channelIds: removed.channelIds,
+    });
     if (removed.count > 0) await savePerson(tx, merchantId, id, known);
     const bytes = removed.written.reduce((sum, text) => sum + bytesOfSent(text), 0);
     if (bytes > 0) await countSent(tx, merchantId, -bytes);
@@ -177,76 +134,101 @@ async function eraseSome(
 /** What else belongs to the person's conversations. */
 async function eraseRows(parts: EraseParts, erasure: Erasure): Promise<void> {
   const { database, pause = nextTurn } = parts;
-  const { merchantId, person } = erasure;
-  const { conversationIds } = person;
-  const isTheirs = namesConversation(conversationIds);
+  const { merchantId } = erasure;
+  const { conversationIds } = erasure.person;
+  const lookup = await lookupOf(erasure.person, 'closely', pause);
   for (const conversationId of conversationIds) {
-    while (await eraseNotifications(parts, erasure, conversationId)) await pause();
+    while (await eraseNotifications(parts, erasure, { conversationId, lookup })) await pause();
     const batch = [merchantId, conversationId, BATCH_MAX] as const;
     while ((await eraseAsks(database, ...batch)) === BATCH_MAX) await pause();
     while ((await eraseMessages(database, ...batch)) === BATCH_MAX) await pause();
+    await pause();
   }
+  const own = new Set<unknown>(conversationIds);
+  const isTheirs = (data: string) => own.has(JSON.parse(data).conversation_id);
   await eraseEvents(database, merchantId, isTheirs, pause);
-  await eraseEndpointDeliveries(
-    database,
-    merchantId,
-    (contents) => theirContents(parts, erasure, contents),
-    pause,
-  );
+  const find = (contents: readonly string[]) => theirContents(parts, erasure, contents);
+  await eraseEndpointDeliveries(database, merchantId, find, pause);
 }
 
 /** Some notifications, and what was learned from them. Returns whether there may be more. */
 async function eraseNotifications(
-  { database, now }: EraseParts,
+  { database, now, pause = nextTurn }: EraseParts,
   erasure: Erasure,
-  conversationId: number,
+  { conversationId, lookup }: { conversationId: number; lookup: Lookup },
 ): Promise<boolean> {
-  const { merchantId, id, person } = erasure;
-  const erased = await database.transaction(async (tx) => {
-    const notifications = await lockNotifications(tx, merchantId, conversationId, NOTIFICATIONS_MAX);
-    if (notifications.length === 0) return undefined;
-    const ids = notifications.map((one) => one.id);
-    const phones = notifications.flatMap(({ leadPhone }) => leadPhone ?? []);
-    const learned = await learnedFrom(tx, merchantId, ids);
-    const known = {
-      ...person,
-      phones: unique([...person.phones, ...phones]),
-      documentIds: [...new Set([...person.documentIds, ...learned])],
-    };
-    await savePerson(tx, merchantId, id, known);
-    const theirs = {
-      questions: new Set(notifications.map(({ question }) => questionKey(question))),
-      notificationIds: new Set(ids),
-      redact: redactionOf(known).closely,
-    };
-    for (const documentId of learned) await redactDocument(tx, merchantId, documentId, theirs, now());
+  const { merchantId, id } = erasure;
+  const notifications = await listNotifications(database, merchantId, conversationId, NOTIFICATIONS_MAX);
+  if (notifications.length === 0) return false;
+  const ids = notifications.map((one) => one.id);
+  const phones = await ownNumbers(
+    database,
+    erasure,
+    notifications.flatMap(({ leadPhone }) => leadPhone ?? []),
+  );
+  for (const phone of phones) addPhone(lookup, phone);
+  const questions = new Set(notifications.map(({ question }) => questionKey(question)));
+  const learned = await learnedFrom(database, merchantId, ids);
+  const know = (person: Person, documentIds: readonly number[]) => {
+    const all = new Set([...person.documentIds, ...documentIds]);
+    return { ...knowing(person, { phones }), documentIds: [...all] };
+  };
+  erasure.person = know(erasure.person, learned);
+  await savePerson(database, merchantId, id, erasure.person);
+  const theirs = { questions, notificationIds: new Set(ids) };
+  for (const documentId of learned) {
+    const redact = await redactionOf(await textsOf(database, merchantId, documentId), lookup, pause);
+    await database.transaction((tx) =>
+      redactDocument(tx, merchantId, documentId, { ...theirs, redact }, now()),
+    );
+    await pause();
+  }
+  erasure.person = await database.transaction(async (tx) => {
     await removeForGood(tx, merchantId, ids);
-    await redactRemovals(tx, merchantId, (title) => theirs.questions.has(questionKey(title)));
-    return { known, isFull: ids.length === NOTIFICATIONS_MAX };
+    // From an answer that was being written when the erasure began.
+    const late = (await learnedFrom(tx, merchantId, ids)).filter((one) => !learned.includes(one));
+    const redact = (text: string) => without(text, lookup);
+    for (const documentId of late)
+      await redactDocument(tx, merchantId, documentId, { ...theirs, redact }, now());
+    const person = know(erasure.person, late);
+    if (late.length > 0) await savePerson(tx, merchantId, id, person);
+    await redactRemovals(tx, merchantId, (title) => (questions.has(questionKey(title)) ? '…' : title));
+    return person;
   });
-  if (!erased) return false;
-  erasure.person = erased.known;
-  return erased.isFull;
+  return ids.length === NOTIFICATIONS_MAX;
 }
 
 /** Of what endpoints and devices get. An alert names only the notification, which may be gone. */
 async function theirContents(
-  { database }: EraseParts,
+  { database, pause = nextTurn }: EraseParts,
   { merchantId, person: { conversationIds } }: Erasure,
   contents: readonly string[],
 ): Promise<boolean[]> {
-  const isTheirs = namesConversation(conversationIds);
-  const named = contents.map((text) =>
-    text.startsWith('{"kind":') ? Number(/"notification_id":(\d+)/.exec(text)?.[1]) : undefined,
-  );
-  const others = await othersAmong(
-    database,
-    merchantId,
-    named.filter((id) => id !== undefined && id > 0) as number[],
-    conversationIds,
-  );
-  return contents.map((text, index) => {
-    const id = named[index];
-    return isTheirs(text) || (id !== undefined && id > 0 && !others.has(id));
-  });
+  const own = new Set<unknown>(conversationIds);
+  const read: { isTheirs: boolean; alertOf: number }[] = [];
+  for (const text of contents) {
+    const content = readSent(text);
+    // Only the event's own field: the assistant's metadata may have one with the same name.
+    const isTheirs = own.has(content.data?.conversation_id);
+    read.push({ isTheirs, alertOf: content.kind === undefined ? 0 : (content.notification_id ?? 0) });
+    await pause();
+  }
+  const alerts = read.flatMap(({ alertOf }) => (alertOf > 0 ? [alertOf] : []));
+  const others = await othersAmong(database, merchantId, alerts, conversationIds);
+  return read.map(({ isTheirs, alertOf }) => isTheirs || (alertOf > 0 && !others.has(alertOf)));
+}
+
+function readSent(text: string): Sent {
+  try {
+    return JSON.parse(text) as Sent;
+  } catch {
+    return {};
+  }
+}
+
+/** An event for a webhook endpoint, or an alert for a device. */
+interface Sent {
+  data?: { conversation_id?: number };
+  kind?: string;
+  notification_id?: number;
 }

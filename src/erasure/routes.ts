@@ -5,7 +5,7 @@ import { CHANGES, type Database } from '../database/database.ts';
 import { conversationNotFound, ownerRequired, TOKEN_ERRORS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
-import { beginErasure } from './erase.ts';
+import { beginErasure } from './begin.ts';
 
 interface ErasureParts {
   database: Database;

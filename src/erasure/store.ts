@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Engine, Queries, Transaction } from '../database/database.ts';
-import { NOBODY, type Person } from './person.ts';
+import { NOBODY, type Person } from './person/person.ts';
 import type { ChannelsOf } from './windows.ts';
 
 /** Erasures that are not finished: the only SQL on erasures. */

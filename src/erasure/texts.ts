@@ -1,70 +1,97 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { redactSavedReplies, whoHasPhone } from '../conversations/erase.ts';
-import type { Database } from '../database/database.ts';
+import { readSavedReplies, updateSavedReply, whoHasPhone } from '../conversations/erase.ts';
 import { eraseTestPhone, forgetReached } from '../delivery/erase.ts';
-import { documentsWith, redactDocument, redactRecognitions, redactRemovals } from '../knowledge/erase.ts';
-import { eraseStoredResponses, type StoredResponse } from '../notifications/erase.ts';
-import { hasWord, redactionOf, singleNames } from './person.ts';
+import {
+  documentTexts,
+  type Redact,
+  redactDocument,
+  redactRecognitions,
+  redactRemovals,
+  textsOf,
+} from '../knowledge/erase.ts';
+import { findIn, type Lookup, without } from './person/find.ts';
+import { lookupOf, lookupWithout } from './person/person.ts';
+import { eraseResponses } from './responses.ts';
 import { BATCH_MAX, type EraseParts, type Erasure } from './store.ts';
 import { END_OF_TIME, forgetOwnWindows } from './windows.ts';
+
+/** A name or number that more of the merchant's other texts have is a phrase, or the shop's own number. */
+const TEXTS_WITH_NAME_MAX = 5;
 
 /** Where else the person is named. */
 export async function eraseTexts(parts: EraseParts, erasure: Erasure): Promise<void> {
   const { database, now, pause = nextTurn } = parts;
   const { merchantId, person } = erasure;
-  const { everywhere: redact, certainly } = redactionOf(person, await ordinaryWords(parts, erasure));
-  const quotes = (text: string) => redact(text) !== text;
-  const theirs = { questions: new Set<string>(), notificationIds: new Set<number>(), redact };
-  for await (const id of documentsWith(database, merchantId, quotes)) {
+  const { lookup, documents } = await findTexts(parts, erasure);
+  for (const id of documents) {
+    const texts = await textsOf(database, merchantId, id);
+    const redact = await redactionOf(texts, lookup, pause);
+    const theirs = { questions: new Set<string>(), notificationIds: new Set<number>(), redact };
     await database.transaction((tx) => redactDocument(tx, merchantId, id, theirs, now()));
     await pause();
   }
-  await redactRemovals(database, merchantId, quotes);
-  await redactRecognitions(database, merchantId, person, quotes);
-  await database.transaction((tx) => redactSavedReplies(tx, merchantId, redact));
-  const isTheirs = theirResponses(erasure, { certainly, isBack: await isBack(database, erasure) });
-  await eraseStoredResponses(database, merchantId, isTheirs, pause);
-  for (const phone of person.phones) await eraseNumber(parts, erasure, phone);
-}
-
-/** A name of one word that more documents have is an ordinary word of the merchant, too. */
-const DOCUMENTS_WITH_NAME_MAX = 10;
-
-async function ordinaryWords(
-  { database }: EraseParts,
-  { merchantId, person }: Erasure,
-): Promise<Set<string>> {
-  const ordinary = new Set<string>();
-  for (const name of singleNames(person.names)) {
-    let count = 0;
-    for await (const _ of documentsWith(database, merchantId, hasWord(name)))
-      if (++count > DOCUMENTS_WITH_NAME_MAX) break;
-    if (count > DOCUMENTS_WITH_NAME_MAX) ordinary.add(name);
+  const redact = (text: string) => without(text, lookup);
+  await redactRemovals(database, merchantId, redact, pause);
+  await redactRecognitions(database, merchantId, person, redact, pause);
+  for (const reply of await readSavedReplies(database, merchantId)) {
+    await updateSavedReply(database, merchantId, reply, {
+      title: redact(reply.title),
+      text: redact(reply.text),
+    });
+    await pause();
   }
-  return ordinary;
+  const changed = new Set([...person.documentIds, ...documents]);
+  await eraseResponses(database, merchantId, { person, changed }, pause);
+  for (const phone of person.phones) {
+    await eraseNumber(parts, erasure, phone);
+    await pause();
+  }
 }
 
-/** Whether the person has written again since the erasure began. */
-async function isBack(database: Database, { merchantId, person, createdAt }: Erasure): Promise<boolean> {
-  for (const phone of person.phones)
-    if ((await whoHasPhone(database, merchantId, phone, createdAt)) === 'somebody since') return true;
-  return false;
+/** Reads long texts outside of a transaction, so that it is short and others have their turn. */
+export async function redactionOf(
+  texts: readonly string[],
+  lookup: Lookup,
+  pause: () => Promise<void>,
+): Promise<Redact> {
+  const results = new Map<string, string>();
+  for (const text of texts) {
+    results.set(text, without(text, lookup));
+    await pause();
+  }
+  return (text) => results.get(text) ?? without(text, lookup);
 }
 
-/** What has number and name only is of the new customer, if the person is back. */
-function theirResponses(
-  { person, createdAt }: Erasure,
-  { certainly, isBack }: { certainly: (text: string) => string; isBack: boolean },
-): (stored: StoredResponse) => boolean {
-  const isTheirs = namesConversation(person.conversationIds);
-  const documents = new Set(person.documentIds.map(String));
-  const isNamed = (text: string) => certainly(text) !== text;
-  return ({ key, outcome, created_at }) =>
-    isTheirs(outcome) ||
-    hasAny(outcome, /"document_id":(\d+)/g, documents) ||
-    // A note of an earlier version does not say whose it is.
-    (outcome.startsWith('{"done":{"note":') && !outcome.includes('"conversation_id":')) ||
-    (!(isBack && created_at >= createdAt) && (isNamed(key) || isNamed(outcome)));
+/** The documents that name the person, and by what, without ordinary words of the merchant. */
+async function findTexts(
+  { database, pause = nextTurn }: EraseParts,
+  { merchantId, person }: Erasure,
+): Promise<{ lookup: Lookup; documents: number[] }> {
+  const all = await lookupOf(person, 'as written', pause);
+  const learned = new Set(person.documentIds);
+  const counts = new Map<string, number>();
+  const count = (found: Iterable<string>) => {
+    for (const what of found) counts.set(what, (counts.get(what) ?? 0) + 1);
+  };
+  const byDocument = new Map<number, Set<string>>();
+  for await (const { id, texts } of documentTexts(database, merchantId)) {
+    const found = new Set<string>();
+    for (const text of texts) {
+      for (const { what } of findIn(text, all)) found.add(what);
+      await pause();
+    }
+    if (found.size > 0) byDocument.set(id, found);
+    if (!learned.has(id)) count(found);
+  }
+  for (const { title, text } of await readSavedReplies(database, merchantId)) {
+    count(new Set(findIn(`${title}\n${text}`, all).map(({ what }) => what)));
+    await pause();
+  }
+  const ordinary = new Set([...counts].flatMap(([what, n]) => (n > TEXTS_WITH_NAME_MAX ? [what] : [])));
+  const documents = [...byDocument].flatMap(([id, found]) =>
+    [...found].some((what) => !ordinary.has(what)) ? [id] : [],
+  );
+  return { lookup: lookupWithout(all, ordinary), documents };
 }
 
 async function eraseNumber(
@@ -81,14 +108,3 @@ async function eraseNumber(
   await database.transaction((tx) => forgetReached(tx, merchantId, known));
   await forgetOwnWindows({ database, channelsOf }, merchantId, known, person.channelIds);
 }
-
-/** Whether a JSON text is about one of these conversations. */
-export function namesConversation(ids: readonly number[]): (text: string) => boolean {
-  const own = new Set(ids.map(String));
-  return (text) =>
-    hasAny(text, /"conversation(?:_id|Id)":(\d+)/g, own) ||
-    (text.includes('"customer_phone":') && hasAny(text, /"id":(\d+)/g, own));
-}
-
-const hasAny = (text: string, pattern: RegExp, ids: ReadonlySet<string>) =>
-  [...text.matchAll(pattern)].some(([, id]) => ids.has(id!));

@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { MerchantId } from '../contract/ids.ts';
 import { CHANGES, type Database, DatabaseUnavailable } from '../database/database.ts';
 import { listDeleting } from '../merchants/delete.ts';
 import { AGAIN_AFTER_MS, eraseStep } from './erase.ts';
 import { deleteSome } from './merchant.ts';
+import { createPause, Stopped } from './pause.ts';
 import { type Erasure, LEASE_MS, moveErasure, takeErasure } from './store.ts';
 import type { ChannelsOf } from './windows.ts';
 
@@ -21,13 +21,10 @@ export interface Eraser {
 
 /** Signals may be lost with their connection. */
 const POLL_MS = 1000;
-const RENEW_AFTER_MS = 15_000;
 /** Erasures at a time, each of another merchant: a long one does not delay the others. */
 const LANES = 3;
 /** After a failure it waits half as long as it has taken so far, so that the pauses grow. */
 const PAUSE_MS = { min: 1000, max: 10 * 60_000 };
-
-class Stopped extends Error {}
 
 /** Does what is left of every erasure, and deletes merchants. */
 export function startEraser({ database, channelsOf, log, now }: EraserParts): Eraser {
@@ -65,21 +62,17 @@ export function startEraser({ database, channelsOf, log, now }: EraserParts): Er
 
   async function eraseOne(erasure: Erasure): Promise<void> {
     const { merchantId, id, step, createdAt } = erasure;
-    let renewedMs = performance.now();
-    const pause = async () => {
-      await nextTurn();
-      if (stopped) throw new Stopped();
-      if (performance.now() - renewedMs < RENEW_AFTER_MS) return;
-      renewedMs = performance.now();
-      await moveErasure(database, merchantId, id, { step, dueAt: leaseUntil() });
-    };
+    const pause = createPause({ database, now }, erasure, () => stopped);
     try {
       await eraseStep({ database, channelsOf, now, pause }, erasure);
     } catch (err) {
       if (err instanceof DatabaseUnavailable) throw err;
       // Another process goes on at once.
       if (err instanceof Stopped) return moveErasure(database, merchantId, id, { step, dueAt: now() });
-      log.error({ ...described(err), merchant_id: merchantId, step }, 'cannot erase a person; will retry');
+      log.error(
+        { error: nameOf(err), merchant_id: merchantId, erasure_id: id, step },
+        'cannot erase a person; will retry',
+      );
       await moveErasure(database, merchantId, id, { step, dueAt: pauseEnd(createdAt) });
     }
   }
@@ -99,7 +92,7 @@ export function startEraser({ database, channelsOf, log, now }: EraserParts): Er
           else goesOnAt.delete(merchantId);
         } catch (err) {
           if (err instanceof DatabaseUnavailable) throw err;
-          log.error({ ...described(err), merchant_id: merchantId }, 'cannot delete a merchant; will retry');
+          log.error({ error: nameOf(err), merchant_id: merchantId }, 'cannot delete a merchant; will retry');
           goesOnAt.set(merchantId, pauseEnd(since).getTime());
         }
       }
@@ -112,7 +105,7 @@ export function startEraser({ database, channelsOf, log, now }: EraserParts): Er
       failing = false;
     } catch (err) {
       // Once per outage.
-      if (!failing) log.warn({ err }, 'cannot erase; will retry');
+      if (!failing) log.warn({ error: nameOf(err) }, 'cannot erase; will retry');
       failing = true;
     }
   }
@@ -157,11 +150,10 @@ function createLane(work: () => Promise<void>) {
   };
 }
 
-/** Without the message, which may quote the person: what it is, and where. */
-function described(err: unknown): { error: string; stack: string } {
-  if (!(err instanceof Error)) return { error: typeof err, stack: '' };
+/** Never the message or the stack, which may quote the person. */
+function nameOf(err: unknown): string {
+  if (!(err instanceof Error)) return typeof err;
   const { code } = err as { code?: unknown };
-  const frames = err.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
-  const error = typeof code === 'string' ? `${err.constructor.name} ${code}` : err.constructor.name;
-  return { error, stack: frames.map((line) => line.trim()).join('\n') };
+  const { name } = err.constructor;
+  return typeof code === 'string' || typeof code === 'number' ? `${name} ${String(code).slice(0, 40)}` : name;
 }

@@ -1,6 +1,6 @@
 import type { Event, EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Engine, Queries } from '../database/database.ts';
+import type { Database, Engine, Queries, Reads } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { idIn, ownIdIn } from '../database/ids.ts';
 
@@ -37,6 +37,20 @@ export const oldestEventAfter = (merchantId: string, position: string) =>
   `coalesce((select e.at from events e where e.merchant_id = ${merchantId} and e.position > ${position}
       order by e.position limit 1),
     (select n.at from new_events n where n.merchant_id = ${merchantId} order by n.seq limit 1))`;
+
+/** How many events of each type a merchant's log has, or will have, after a position. */
+export const countEventsAfter = (
+  queries: Reads,
+  merchantId: MerchantId,
+  position: number,
+): Promise<{ type: string; count: number }[]> =>
+  queries.all(
+    `select type, count(*) as count from (
+        select type from events where merchant_id = $1 and position > $2
+        union all select type from new_events where merchant_id = $1) later
+      group by type`,
+    [merchantId, position],
+  );
 
 /** The merchants in $1, each as `id`. */
 const MERCHANTS: Readonly<Record<Engine, string>> = {

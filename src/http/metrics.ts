@@ -39,7 +39,8 @@ export function metricsRoutes(app: FastifyInstance, parts: MetricsParts): void {
 
 /** `/metrics` and `/healthz` without the rest: for METRICS_PORT, and for a process that has no other address. */
 export function metricsServer(parts: MetricsParts): FastifyInstance {
-  const own = Fastify();
+  // Whoever has sent half a request must not keep the process from stopping.
+  const own = Fastify({ forceCloseConnections: true });
   handleErrors(own);
   handleUnknownPaths(own, undefined);
   addRoute(own, parts);

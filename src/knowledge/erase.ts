@@ -18,9 +18,11 @@ export interface Theirs {
   questions: ReadonlySet<string>;
   /** Wordings that came from these are the person's. */
   notificationIds: ReadonlySet<number>;
-  /** Without name and number. */
-  redact: (text: string) => string;
+  redact: Redact;
 }
+
+/** The text without name and number. */
+export type Redact = (text: string) => string;
 
 const ERASED = '…';
 
@@ -48,7 +50,10 @@ export async function learnedFrom(
   return [...new Set(ids)].filter((id) => id > 0).sort((x, y) => x - y);
 }
 
-/** Rewrites one document and all its versions, if they have something of the person. */
+/**
+ * Rewrites a document and its versions, if they have something of the person. With `notificationIds` only from the first
+ * version on that was learned from them: what is older was not written for this person.
+ */
 export async function redactDocument(
   tx: Transaction,
   merchantId: MerchantId,
@@ -58,24 +63,39 @@ export async function redactDocument(
 ): Promise<void> {
   const document = await lockDocument(tx, merchantId, id);
   if (!document) return;
+  const versions = await tx.all<Version>(
+    `select version, title, body, notification_id from document_versions where merchant_id = $1 and document_id = $2
+      order by version`,
+    [merchantId, id],
+  );
+  const isLearned = ({ notification_id }: { notification_id: number | null }) =>
+    notificationIds.has(notification_id ?? 0);
+  const learnedAt = versions.findIndex(isLearned);
+  const first = notificationIds.size === 0 ? 0 : learnedAt;
+  const since = first < 0 ? [] : versions.slice(first);
+  // A title that was there before is the merchant's, even if the person asked with the same words.
+  const before = new Set(versions.slice(0, Math.max(first, 0)).map(({ title }) => wordingKey(title)));
   const without = ({ title, body }: Content): Content => {
     const text = redact(body);
-    return { title: questions.has(wordingKey(title)) ? titleFrom(text) : redact(title), body: text };
+    const isQuestion = questions.has(wordingKey(title)) && !before.has(wordingKey(title));
+    return { title: isQuestion ? titleFrom(text) : redact(title), body: text };
   };
   const wordings = await tx.all<{ id: number; text: string; notification_id: number | null }>(
     'select id, text, notification_id from document_wordings where merchant_id = $1 and document_id = $2',
     [merchantId, id],
   );
   const removed = wordings.filter(
-    ({ text, notification_id }) =>
-      notificationIds.has(notification_id ?? 0) || questions.has(wordingKey(text)) || redact(text) !== text,
+    (wording) =>
+      isLearned(wording) ||
+      (wording.notification_id === null && questions.has(wordingKey(wording.text))) ||
+      (notificationIds.size === 0 && redact(wording.text) !== wording.text),
   );
   for (const wording of removed)
     await tx.run('delete from document_wordings where merchant_id = $1 and document_id = $2 and id = $3', [
       ...[merchantId, id, wording.id],
     ]);
-  const isRewritten = await redactVersions(tx, merchantId, id, without);
-  const content = without(document);
+  const isRewritten = await redactVersions(tx, merchantId, id, since, without);
+  const content = first < 0 ? document : without(document);
   const isChanged = content.title !== document.title || content.body !== document.body;
   if (!isChanged && !isRewritten && removed.length === 0) return;
   await tx.run('delete from document_vectors where merchant_id = $1 and document_id = $2', [merchantId, id]);
@@ -88,19 +108,22 @@ export async function redactDocument(
   }
 }
 
+interface Version extends Content {
+  version: number;
+  notification_id: number | null;
+}
+
 async function redactVersions(
   tx: Transaction,
   merchantId: MerchantId,
   id: number,
+  versions: readonly Version[],
   without: (content: Content) => Content,
 ): Promise<boolean> {
-  const versions = await tx.all<Content & { version: number }>(
-    'select version, title, body from document_versions where merchant_id = $1 and document_id = $2',
-    [merchantId, id],
-  );
   let bytes = 0;
   let isRewritten = false;
-  for (const { version, ...content } of versions) {
+  for (const { version, title, body } of versions) {
+    const content = { title, body };
     const after = without(content);
     if (after.title === content.title && after.body === content.body) continue;
     isRewritten = true;
@@ -120,52 +143,88 @@ async function redactVersions(
   return isRewritten;
 }
 
-const PAGE = 50;
+const PAGE = 20;
 
-/** The documents that have something of the person in their texts, whoever they were learned from. */
-export async function* documentsWith(
+interface Texts {
+  id: number;
+  title: string;
+  body: string | null;
+}
+
+/** The documents, each with all its texts: those of today, of its versions, and its wordings. */
+export async function* documentTexts(
   queries: Queries,
   merchantId: MerchantId,
-  isTheirs: (text: string) => boolean,
-): AsyncGenerator<number> {
+): AsyncGenerator<{ id: number; texts: string[] }> {
   for (let last = 0; ; ) {
-    const documents = await queries.all<{ id: number; texts: string }>(
-      `select id, concat(title, ' ', body) as texts from documents where merchant_id = $1 and id > $2
-        order by id limit ${PAGE}`,
+    const documents = await queries.all<Texts>(
+      `select id, title, body from documents where merchant_id = $1 and id > $2 order by id limit ${PAGE}`,
       [merchantId, last],
     );
     const ids = documents.map(({ id }) => id);
-    const own = ownIdIn(queries.engine, '$1', '$2', 'document_id');
-    const versions = await queries.all<{ id: number; texts: string }>(
-      `select document_id as id, concat(title, ' ', body) as texts from document_versions where ${own}`,
-      [merchantId, ids],
-    );
-    const wordings = await queries.all<{ id: number; texts: string }>(
-      `select document_id as id, text as texts from document_wordings where ${own}`,
-      [merchantId, ids],
-    );
-    const found = [...documents, ...versions, ...wordings].filter(({ texts }) => isTheirs(texts));
-    yield* new Set(found.map(({ id }) => id).sort((a, b) => a - b));
+    const older = Map.groupBy(await olderTexts(queries, merchantId, ids), ({ id }) => id);
+    for (const document of documents)
+      yield { id: document.id, texts: listOf([document, ...(older.get(document.id) ?? [])]) };
     if (documents.length < PAGE) return;
     last = documents.at(-1)!.id;
   }
+}
+
+const listOf = (rows: readonly Texts[]) => [
+  ...new Set(rows.flatMap(({ title, body }) => (body === null ? [title] : [title, body]))),
+];
+
+async function olderTexts(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<Texts[]> {
+  const own = ownIdIn(queries.engine, '$1', '$2', 'document_id');
+  const versions = await queries.all<Texts>(
+    `select document_id as id, title, body from document_versions where ${own}`,
+    [merchantId, ids],
+  );
+  const wordings = await queries.all<Texts>(
+    `select document_id as id, text as title, null as body from document_wordings where ${own}`,
+    [merchantId, ids],
+  );
+  return [...versions, ...wordings];
+}
+
+export const readDocument = (queries: Queries, merchantId: MerchantId, id: number) =>
+  queries.one<Content>('select title, body from documents where merchant_id = $1 and id = $2', [
+    merchantId,
+    id,
+  ]);
+
+/** All texts of one document. */
+export async function textsOf(queries: Queries, merchantId: MerchantId, id: number): Promise<string[]> {
+  const document = await readDocument(queries, merchantId, id);
+  return document ? listOf([{ id, ...document }, ...(await olderTexts(queries, merchantId, [id]))]) : [];
 }
 
 /** Titles of documents and wordings that were removed before. */
 export async function redactRemovals(
   queries: Queries,
   merchantId: MerchantId,
-  isTheirs: (title: string) => boolean,
+  redact: Redact,
+  pause: () => Promise<void> | undefined = () => undefined,
 ): Promise<void> {
   const rows = await queries.all<{ id: number; title: string }>(
     'select id, title from knowledge_removals where merchant_id = $1 order by id',
     [merchantId],
   );
-  for (const { id } of rows.filter(({ title }) => isTheirs(title)))
-    await queries.run('update knowledge_removals set title = $3 where merchant_id = $1 and id = $2', [
-      ...[merchantId, id, ERASED],
-    ]);
+  for (const { id, title } of rows) {
+    const without = redact(title);
+    if (without !== title)
+      await queries.run('update knowledge_removals set title = $3 where merchant_id = $1 and id = $2', [
+        ...[merchantId, id, without],
+      ]);
+    await pause();
+  }
 }
+
+const RECOGNITIONS_PAGE = 500;
 
 /** What the assistant answered by itself: that it did, and whether it was right, still counts. */
 export async function redactRecognitions(
@@ -176,31 +235,59 @@ export async function redactRecognitions(
     phones,
     references,
   }: Record<'phones' | 'references', string[]> & { conversationIds: number[] },
-  isTheirs: (question: string) => boolean,
+  redact: Redact,
+  pause: () => Promise<void>,
 ): Promise<void> {
-  await database.run(
-    `update recognitions set question = $3, conversation_id = null
-      where ${ownIdIn(database.engine, '$1', '$2', 'conversation_id')} and conversation_id is not null`,
-    [merchantId, conversationIds, ERASED],
+  for (const conversationId of conversationIds) {
+    for (let count = RECOGNITIONS_PAGE; count === RECOGNITIONS_PAGE; await pause()) {
+      const rows = await database.all<{ id: number }>(
+        `select id from recognitions where merchant_id = $1 and conversation_id = $2 and conversation_id is not null
+          limit ${RECOGNITIONS_PAGE}`,
+        [merchantId, conversationId],
+      );
+      count = rows.length;
+      const ids = rows.map(({ id }) => id);
+      if (count > 0)
+        await database.run(
+          `update recognitions set question = $3, conversation_id = null where ${ownIdIn(database.engine, '$1', '$2')}`,
+          [merchantId, ids, ERASED],
+        );
+    }
+  }
+  const keys = new Set<string | null>(
+    [...phones, ...references].map((customer) => customerKey(merchantId, customer)),
   );
-  const rows = await database.all<{
-    id: number;
-    question: string | null;
-    key: string | null;
-    of: number | null;
-  }>(
-    `select id, question, customer_key as key, conversation_id as of from recognitions
-      where merchant_id = $1 and kind = 'known' order by id desc`,
-    [merchantId],
-  );
-  const keys = new Set([...phones, ...references].map((customer) => customerKey(merchantId, customer)));
-  for (const { id, question, key, of } of rows) {
-    // An earlier version did not note who asked: it may have been this person.
-    const isUnknown = key === null && of === null;
-    if (question === null || !(isUnknown || keys.has(key ?? '') || isTheirs(question))) continue;
-    await database.run(
-      `update recognitions set question = $3, customer_key = '' where merchant_id = $1 and id = $2`,
-      [merchantId, id, ERASED],
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const rows = await database.all<{
+      id: number;
+      question: string | null;
+      key: string | null;
+      of: number | null;
+    }>(
+      `select id, question, customer_key as key, conversation_id as of from recognitions
+        where merchant_id = $1 and kind = 'known' and id < $2 order by id desc limit ${RECOGNITIONS_PAGE}`,
+      [merchantId, before],
     );
+    const theirs: number[] = [];
+    for (const { id, question, key, of } of rows) {
+      if (question === null || question === ERASED) continue;
+      // An earlier version did not note who asked: it may have been this person.
+      const isUnknown = key === null && of === null;
+      const without = isUnknown || keys.has(key) ? ERASED : redact(question);
+      if (without === ERASED) theirs.push(id);
+      else if (without !== question)
+        await database.run('update recognitions set question = $3 where merchant_id = $1 and id = $2', [
+          ...[merchantId, id, without],
+        ]);
+      await pause();
+    }
+    if (theirs.length > 0)
+      await database.run(
+        `update recognitions set question = $3, customer_key = '' where ${ownIdIn(database.engine, '$1', '$2')}`,
+        [merchantId, theirs, ERASED],
+      );
+    if (rows.length < RECOGNITIONS_PAGE) return;
+    before = rows.at(-1)!.id;
+    await pause();
   }
 }

@@ -40,7 +40,7 @@ const purposeOf = (merchantId: number) => `mail of merchant ${merchantId}`;
 export const SEALED_MAILS: Sealed = {
   table: 'mails',
   about: 'mails to be sent',
-  key: ['merchant_id', 'id'],
+  key: { merchant_id: -1, id: 0 },
   column: 'sealed',
   purposeOf: ({ merchant_id }) => purposeOf(Number(merchant_id)),
 };

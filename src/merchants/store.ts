@@ -139,6 +139,12 @@ export async function countryOf(queries: Queries, merchantId: MerchantId): Promi
   return row?.country ?? undefined;
 }
 
+/** The text that the merchant's customers get while they wait. */
+export async function waitingMessageOf(queries: Queries, merchantId: MerchantId): Promise<string | null> {
+  const sql = 'select waiting_message from merchants where id = $1';
+  return (await queries.one<Pick<Row, 'waiting_message'>>(sql, [merchantId]))?.waiting_message ?? null;
+}
+
 /** What the merchant's customers hear while they wait, and when the shop opens if it is closed. */
 export async function whileWaiting(
   queries: Queries,

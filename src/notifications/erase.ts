@@ -1,7 +1,9 @@
+import type { PersonName } from '../auth/people.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { removeNotifications } from './retention.ts';
+import { replaceMentions } from './team/mentions.ts';
 
 /** Removes a customer's notifications, asks and stored responses. */
 
@@ -26,20 +28,16 @@ export async function dropHeld(
     );
 }
 
-/**
- * The next notifications of a conversation, with what is needed to find the person elsewhere. Nobody answers or changes
- * them until the transaction ends.
- */
-export async function lockNotifications(
-  tx: Transaction,
+/** The first notifications of a conversation, with what is needed to find the person elsewhere. */
+export async function listNotifications(
+  queries: Queries,
   merchantId: MerchantId,
   conversationId: number,
   limit: number,
 ): Promise<ErasedNotification[]> {
-  const locked = tx.engine === 'postgres' ? 'for update' : '';
-  const rows = await tx.all<{ id: number; context: string }>(
+  const rows = await queries.all<{ id: number; context: string }>(
     `select id, context from notifications where merchant_id = $1 and conversation_id = $2
-      order by id limit $3 ${locked}`,
+      order by id limit $3`,
     [merchantId, conversationId, limit],
   );
   return rows.map(({ id, context }) => {
@@ -92,59 +90,125 @@ export async function eraseAsks(
 
 const PAGE = 200;
 
-export interface StoredResponse {
-  key: string;
-  outcome: string;
-  created_at: string;
-}
-
-async function* storedResponses(
+/** Changes the outcomes of stored responses. Keys stay until they expire, so that no repeated request acts again. */
+export async function rewriteResponses(
   database: Database,
   merchantId: MerchantId,
   pause: () => Promise<void>,
-): AsyncGenerator<StoredResponse> {
+  rewrite: (outcome: string) => string | Promise<string>,
+): Promise<void> {
   for (let last = ''; ; ) {
-    const rows = await database.all<StoredResponse>(
-      `select key, outcome, created_at from idempotency_keys where merchant_id = $1 and key > $2
-        order by key limit ${PAGE}`,
+    const rows = await database.all<{ key: string; outcome: string }>(
+      `select key, outcome from idempotency_keys where merchant_id = $1 and key > $2 order by key limit ${PAGE}`,
       [merchantId, last],
     );
-    yield* rows;
+    for (const { key, outcome } of rows) {
+      const after = await rewrite(outcome);
+      if (after !== outcome)
+        await database.run(
+          'update idempotency_keys set outcome = $3 where merchant_id = $1 and key = $2 and outcome = $4',
+          [merchantId, key, after, outcome],
+        );
+      await pause();
+    }
     if (rows.length < PAGE) return;
     last = rows.at(-1)!.key;
+  }
+}
+
+export async function noteExists(queries: Queries, merchantId: MerchantId, id: number): Promise<boolean> {
+  const sql = 'select id from notification_notes where merchant_id = $1 and id = $2';
+  return (await queries.one(sql, [merchantId, id])) !== undefined;
+}
+
+/** Somebody who was deleted, and the name that histories show instead. */
+interface Former {
+  userId: number;
+  name: string;
+  to: string;
+  /** Whether nobody else of the merchant has this name. */
+  isUnique: boolean;
+}
+
+/** Replaces the name where notes call somebody who was deleted. */
+export async function renameInNotes(
+  database: Database,
+  merchantId: MerchantId,
+  { userId, name, to, isUnique }: Former,
+  pause: () => Promise<void>,
+): Promise<void> {
+  for (let last = 0; ; ) {
+    const rows = await database.all<{ id: number; text: string; mentions: string }>(
+      `select id, text, mentions from notification_notes where merchant_id = $1 and id > $2 order by id limit ${PAGE}`,
+      [merchantId, last],
+    );
+    for (const { id, text, mentions } of rows) {
+      const isMentioned = (JSON.parse(mentions) as number[]).includes(userId);
+      if (!text.includes('@') || !(isMentioned || isUnique)) continue;
+      const renamed = replaceMentions(text, { name, to, firstNameToo: isMentioned });
+      if (renamed !== text)
+        await database.transaction((tx) => replaceNote(tx, merchantId, id, { from: text, to: renamed }));
+      await pause();
+    }
+    if (rows.length < PAGE) return;
+    last = rows.at(-1)!.id;
     await pause();
   }
 }
 
-/** The stored responses that are about the person. A repeated request then runs again. */
-export async function eraseStoredResponses(
-  database: Database,
+/** Removed and added again with the same id, so that its bytes are counted and its words are indexed again. */
+async function replaceNote(
+  tx: Transaction,
   merchantId: MerchantId,
-  isTheirs: (stored: StoredResponse) => boolean,
-  pause: () => Promise<void>,
+  id: number,
+  { from, to }: { from: string; to: string },
 ): Promise<void> {
-  for await (const stored of storedResponses(database, merchantId, pause))
-    if (isTheirs(stored))
-      await database.run('delete from idempotency_keys where merchant_id = $1 and key = $2', [
-        merchantId,
-        stored.key,
-      ]);
+  const [note] = await tx.run<{
+    notification_id: number;
+    user_id: number;
+    mentions: string;
+    created_at: string;
+  }>(
+    `delete from notification_notes where merchant_id = $1 and id = $2 and text = $3
+      returning notification_id, user_id, mentions, created_at`,
+    [merchantId, id, from],
+  );
+  if (!note) return;
+  await tx.run(
+    `insert into notification_notes (id, merchant_id, notification_id, user_id, text, mentions, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7)`,
+    [id, merchantId, note.notification_id, note.user_id, to, note.mentions, note.created_at],
+  );
+}
+
+/** What the routes store for repeated requests, as far as it names colleagues. */
+interface NamingOutcome {
+  done?: {
+    body?: { taken_over_by?: string | null };
+    asked?: { takenOver?: { by: string | null } | null };
+    note?: { text: string; author: PersonName | null; mentions: PersonName[] };
+  };
 }
 
 /** Replaces the name of somebody who was deleted. A customer may have the same one. */
-export async function renameInResponses(
+export function renameInResponses(
   database: Database,
   merchantId: MerchantId,
-  { name, to }: { name: string; to: string },
+  { userId, name, to, isUnique }: Former,
   pause: () => Promise<void>,
 ): Promise<void> {
-  const quoted = JSON.stringify(name).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
-  const pattern = new RegExp(`(?<!"customer_name"):${quoted}`, 'g');
-  for await (const { key, outcome } of storedResponses(database, merchantId, pause)) {
-    const renamed = outcome.replace(pattern, () => `:${JSON.stringify(to)}`);
-    if (renamed !== outcome)
-      await database.run('update idempotency_keys set outcome = $3 where merchant_id = $1 and key = $2', [
-        ...[merchantId, key, renamed],
-      ]);
-  }
+  return rewriteResponses(database, merchantId, pause, (text) => {
+    const outcome = JSON.parse(text) as NamingOutcome;
+    const { body, asked, note } = outcome.done ?? {};
+    if (isUnique && body?.taken_over_by === name) body.taken_over_by = to;
+    if (isUnique && asked?.takenOver?.by === name) asked.takenOver.by = to;
+    if (note) {
+      const isMentioned = note.mentions.some(({ id }) => id === userId);
+      if (isMentioned || isUnique)
+        note.text = replaceMentions(note.text, { name, to, firstNameToo: isMentioned });
+      for (const person of [note.author, ...note.mentions]) if (person?.id === userId) person.name = to;
+    }
+    const renamed = JSON.stringify(outcome);
+    return renamed === JSON.stringify(JSON.parse(text)) ? text : renamed;
+  });
 }

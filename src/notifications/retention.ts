@@ -1,9 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { isBeingSent } from '../delivery/queue/deliveries.ts';
 
-const BATCH_MAX = 200;
+const BATCH_MAX = 100;
 
 /**
  * Removes what was answered or resolved before this time, with its notes. What is pending stays, and so does an answer
@@ -30,6 +31,7 @@ export async function removeOldNotifications(
         if (ids.length > 0) await removeNotifications(tx, merchantId, ids);
         return ids.length;
       });
+      await nextTurn();
     }
   }
 }

@@ -4,16 +4,14 @@ import type { FastifyRequest } from 'fastify';
 import { authorOf, callerOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../auth/guard.ts';
 import { MessageOf } from '../contract/common.ts';
 import {
-  AnswerBody,
-  AnswerDone,
   ListHeaders,
   ListQuery,
   NotificationList,
   NotificationWithAnswer,
-  RequestBody,
   Unchanged,
   WriteHeaders,
 } from '../contract/notifications.ts';
+import { AnswerBody, AnswerDone, RequestBody } from '../contract/notificationWrites.ts';
 import { CHANGES, type Database } from '../database/database.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import {

@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Reads } from '../database/database.ts';
-import { hasEventsAfter, oldestEventAfter } from '../events/log.ts';
+import { countEventsAfter, hasEventsAfter, oldestEventAfter } from '../events/log.ts';
 import type { Endpoint } from './store.ts';
 
 /** How far each endpoint has got in the log of events, and in a replay. */
@@ -37,6 +37,20 @@ export async function oldestUndispatched(queries: Reads): Promise<string | undef
         order by w.merchant_id, w.id limit ${LAG_ENDPOINTS_MAX}) looked_at`,
   );
   return row?.oldest ?? undefined;
+}
+
+/** How many events are not in the queue of their endpoint yet, without replays. For commands. */
+export async function countUndispatched(queries: Reads): Promise<number> {
+  const endpoints = await queries.all<Pick<Endpoint, 'merchant_id' | 'position'> & { events: string | null }>(
+    'select merchant_id, position, events from webhook_endpoints where enabled = 1',
+  );
+  let sum = 0;
+  for (const { merchant_id, position, events } of endpoints) {
+    const wanted = events === null ? null : (JSON.parse(events) as string[]);
+    for (const { type, count } of await countEventsAfter(queries, merchant_id, position))
+      if (wanted === null || wanted.includes(type)) sum += count;
+  }
+  return sum;
 }
 
 /** False if another worker was faster, or the endpoint is turned off or gone. */

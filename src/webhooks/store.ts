@@ -49,7 +49,7 @@ const purposeOf = (merchantId: MerchantId) => `webhook endpoints of merchant ${m
 export const SEALED_ENDPOINTS: Sealed = {
   table: 'webhook_endpoints',
   about: 'webhook endpoints',
-  key: ['merchant_id', 'id'],
+  key: { merchant_id: -1, id: 0 },
   column: 'sealed_settings',
   purposeOf: ({ merchant_id }) => purposeOf(Number(merchant_id) as MerchantId),
 };

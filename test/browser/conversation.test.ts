@@ -151,6 +151,12 @@ inBrowser('a question in its conversation', (dashboard) => {
     await button(page, 'Write without answering').click();
     const composer = page.locator('.composer');
     await writing(page, asked.name).fill('One moment. ');
+    // It closes again, and loses nothing.
+    await button(page, 'Back to the answer').click();
+    await composer.waitFor({ state: 'detached' });
+    await page.locator('.write-instead:focus').waitFor();
+    await page.keyboard.press('Enter');
+    await becomes(() => writing(page, asked.name).inputValue(), 'One moment. ');
     await composer.getByRole('button', { name: 'Saved replies' }).click();
     await button(page, 'New saved reply').click();
     const dialog = page.getByRole('dialog', { name: 'Saved replies' });

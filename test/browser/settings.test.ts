@@ -112,6 +112,7 @@ inBrowser(
       await save(META.token);
       await page.getByText('Your channel is set up.').waitFor();
       await page.getByText('Your messages go out through this channel.').waitFor();
+      await page.getByText(`Number at WhatsApp (its ID): ${META.phoneNumberId}`).waitFor();
 
       // What it says to enter at Meta is what Meta then finds.
       const lastStep = page.locator('.settings-block', { hasText: 'Last step: tell Meta where to call' });

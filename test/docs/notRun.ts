@@ -67,11 +67,6 @@ export const NOT_RUN: readonly NotRun[] = [
     first: 'promtool test rules deploy/prometheus/deskbell.rules.test.yml',
     because: 'test/alert-rules.test.ts runs it',
   },
-  {
-    page: 'docs/production.md',
-    first: 'useradd --system --home-dir /var/lib/deskbell --shell /usr/sbin/nologin deskbell',
-    because: 'systemd does not run here; test/package.test.ts runs the command of the unit',
-  },
 ];
 
 export const isNotRun = (sample: Sample) =>

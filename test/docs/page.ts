@@ -15,10 +15,10 @@ import { assertShape, parseHttp, patternOf } from './shape.ts';
 import type { Result, Shell } from './shell.ts';
 
 /** Programs that run until they are stopped. */
-const SERVERS = ['npm start\n', 'deskbell serve\n'];
+const SERVERS = ['npm start\n'];
 const WORKERS = ['npm run deskbell -- work\n', 'deskbell work\n'];
-/** There is no service manager here. */
-const STOP = 'systemctl stop deskbell\n';
+/** There is no service manager here: these start and stop the command of the unit. */
+const SYSTEMCTL = /^systemctl (stop|start|enable --now) deskbell$/m;
 /** What a person types when a sample asks. */
 const TYPED: readonly { contains: string; input: string }[] = [
   { contains: ' user add ', input: 'correct horse battery staple\n' },
@@ -41,6 +41,10 @@ interface Parts {
   testDatabase?: TestDatabase;
   /** Names that samples use, and their replacements here. */
   standIns: Record<string, string>;
+  /** What `systemctl start` runs. */
+  service?: () => string;
+  /** In front of a program that a sample runs as the user of the service. */
+  asUser?: string;
 }
 
 /** An environment for the pages of a suite: it opens before the first sample and closes after the last. */
@@ -69,7 +73,7 @@ export function runPage(page: string, parts: Parts): void {
       const { language, text } = sample;
       if (language === 'sh') {
         last = undefined;
-        last = await runShell(shell, replaceAll(text, standIns), showsError(samples[index + 1]));
+        last = await runShell(parts, text, showsError(samples[index + 1]));
       } else if (language === 'js') {
         const found = SCRIPT_TESTS.filter((one) => one.page === page && text.includes(one.contains));
         assert.equal(found.length, 1, 'each sample for Node has one test in test/docs/scripts.ts');
@@ -88,7 +92,7 @@ export function runPage(page: string, parts: Parts): void {
   }
 }
 
-const replaceAll = (text: string, standIns: Record<string, string>) =>
+export const replaceAll = (text: string, standIns: Record<string, string>) =>
   Object.entries(standIns).reduce((done, [shown, real]) => done.replaceAll(shown, real), text);
 
 /** Whether the page shows the body of an error as the output of the sample before. */
@@ -98,17 +102,23 @@ function showsError(next: Sample | undefined): boolean {
   return 'code' in body && 'detail' in body;
 }
 
-async function runShell(shell: Shell, text: string, fails: boolean): Promise<Result | undefined> {
-  if (text === STOP) {
-    await shell.stopServer();
-    return undefined;
+async function runShell(parts: Parts, given: string, fails: boolean): Promise<Result | undefined> {
+  const { shell, standIns, service, asUser = '' } = parts;
+  const call = SYSTEMCTL.exec(given);
+  if (call) {
+    const [before, after] = [given.slice(0, call.index), given.slice(call.index + call[0].length)];
+    if (before.trim() !== '') await runShell(parts, before, false);
+    if (call[1] === 'stop') await shell.stopServer();
+    else await shell.startServer(service!());
+    return after.trim() === '' ? undefined : runShell(parts, after, fails);
   }
+  const text = replaceAll(given, standIns);
   if (SERVERS.includes(text)) {
     await shell.startServer(text);
     return undefined;
   }
   if (WORKERS.includes(text)) {
-    await shell.startAndStop(text);
+    await shell.startAndStop(`${asUser} ${text}`);
     return undefined;
   }
   const input = TYPED.find(({ contains }) => text.includes(contains))?.input;

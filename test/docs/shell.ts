@@ -62,10 +62,10 @@ interface Script {
   ended: Promise<Result>;
 }
 
-/** Without npm for samples that are also run with it. */
+/** Without npm for samples that are also run with it. `commands` are functions instead of programs that cannot run here. */
 export async function openShell(
   settings: Record<string, string> = {},
-  { withoutNpm = false } = {},
+  { withoutNpm = false, commands = '' } = {},
 ): Promise<Shell> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-docs-'));
   for (const name of CLONED) symlinkSync(join(root, name), join(folder, name));
@@ -84,7 +84,7 @@ export async function openShell(
     ...settings,
   };
   const url = `http://127.0.0.1:${port}`;
-  const prelude = withoutNpm ? WITHOUT_NPM + PRELUDE : PRELUDE;
+  const prelude = (withoutNpm ? WITHOUT_NPM : '') + commands + PRELUDE;
   const running = new Set<ChildProcess>();
   let server: Script | undefined;
 
@@ -135,7 +135,8 @@ export async function openShell(
   return {
     folder,
     url,
-    run: (script, input) => bash(`${script}\nexport -p > .variables\n`, input).ended,
+    run: (script, input) =>
+      bash(`${script}\n{ export -p; declare -f deskbell || :; } > '${folder}/.variables'\n`, input).ended,
     forget: () => rmSync(join(folder, '.variables'), { force: true }),
     node: (script, more) => start(process.execPath, ['--input-type=module', '--eval', script], more),
     nodeFile(path, script, more) {

@@ -6,7 +6,7 @@ export interface Fault {
   name: string;
   title: string;
   engines: readonly Engine[];
-  /** `npm test` runs the short version, `npm run test:faults` the full one. */
+  /** `npm run test:faults` runs the full version. The short one is for single runs and the mutations. */
   run(engine: Engine, size: Size): Promise<Finding[]>;
 }
 

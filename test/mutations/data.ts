@@ -109,9 +109,11 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'the message is queued outside the transaction',
       file: 'src/delivery/queue/enqueue.ts',
-      find: 'return { steps: enqueueSteps(merchantId, delivery, address, after), waitsUntil };',
+      find: `return {
+        steps: enqueueSteps(merchantId, delivery, address, after),`,
       replace: `void database.chain(enqueueSteps(merchantId, delivery, address)).catch(() => {});
-      return { steps: [], waitsUntil };`,
+      return {
+        steps: [],`,
       test: 'an answer with a key whose answered question cannot be written changes nothing, and can be repeated',
     },
     {

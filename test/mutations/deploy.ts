@@ -34,13 +34,47 @@ export const DEPLOY_MUTATIONS: readonly Mutation[] = [
       test: 'repeats a GET elsewhere, never a POST, and gives another server what was not sent',
     },
   ]),
-  ...caughtBy('test/deploy-helm.test.ts', [
+  ...caughtBy('test/deployments/helm.test.ts', [
     {
       name: 'the chart has a field that Kubernetes does not know',
       file: 'deploy/helm/deskbell/templates/server.yaml',
       find: 'maxUnavailable: 0',
       replace: 'maxUnavailble: 0',
       test: 'has only fields that Kubernetes knows, with values of the right type',
+    },
+  ]),
+  ...caughtBy('test/metrics.test.ts', [
+    {
+      name: 'a worker that cannot start keeps its port open',
+      file: 'src/cli/work.ts',
+      find: 'await watching?.close();',
+      replace: 'void watching;',
+      test: 'that cannot start says why and exits, and nothing stays open that looks healthy',
+    },
+    {
+      name: 'a message is reported as failed although another answer has won',
+      file: 'src/notifications/answers/effects.ts',
+      find: 'if (won) await sending?.written(queries);',
+      replace: 'await sending?.written(queries);',
+      test: 'is counted once when its number is not valid, even if several answer, and the number is not logged',
+    },
+  ]),
+  ...caughtBy('test/retention.test.ts', [
+    {
+      name: 'the storage of a removed message is not given back',
+      file: 'src/delivery/retention.ts',
+      find: 'if (texts.length > 0) await stored.remove(tx, texts);',
+      replace: 'void texts;',
+      test: 'is removed together with what it counted, whenever the process ends',
+    },
+  ]),
+  ...caughtBy('src/regularly.test.ts', [
+    {
+      name: 'a clean-up starts while another one runs',
+      file: 'src/regularly.ts',
+      find: 'running ??= work(stopping.signal)',
+      replace: 'running = work(stopping.signal)',
+      test: 'regular work never runs twice at the same time, and stopping waits for it',
     },
   ]),
 ];

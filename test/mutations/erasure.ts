@@ -28,6 +28,22 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
       test: 'an outcome is kept for 30 days, also if the notification is gone; what waits is kept longer',
     },
   ]),
+  ...caughtBy('test/export-people.test.ts', [
+    {
+      name: 'the export of an operator has no account',
+      file: 'src/auth/export.ts',
+      find: 'from users where id = $1 and deleted_at is null',
+      replace: 'from users where id = $1 and merchant_id is not null and deleted_at is null',
+      test: 'has an operator, who belongs to no merchant',
+    },
+    {
+      name: 'the export of a customer has the test phones of others',
+      file: 'src/delivery/export.ts',
+      find: 'and id > $2 and phone = $4 order by id',
+      replace: "and id > $2 and phone >= '' and $4 <> '' order by id",
+      test: 'has every table about a customer, and nothing of another customer',
+    },
+  ]),
   ...caughtBy('test/mail-trouble.test.ts', [
     {
       name: 'a mail that waits is removed when it is old',
@@ -51,8 +67,8 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'a message that waits is sent after its customer was erased',
-      file: 'src/erasure/erase.ts',
-      find: '  await cancelOpen(tx, merchantId, conversationIds, at);\n',
+      file: 'src/erasure/begin.ts',
+      find: '  await cancelOpen(tx, merchantId, taken, at);\n',
       replace: '',
       test: 'waits for it, and sends no other one',
     },
@@ -117,6 +133,36 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
       find: '{ step, dueAt: pauseEnd(createdAt) }',
       replace: '{ step, dueAt: now() }',
       test: 'that fail step back, more and more, and the others go on',
+    },
+  ]),
+  ...caughtBy('test/erasure-others.test.ts', [
+    {
+      name: 'a number of another customer counts as that of the person who is erased',
+      file: 'src/erasure/person/numbers.ts',
+      find: "if (!owners.includes('somebody before')) own.push(...ways);",
+      replace: 'own.push(...ways);',
+      test: 'the merchant’s own texts, whatever the customer is called and whatever number a question names',
+    },
+    {
+      name: 'an erasure replaces a phrase of many documents',
+      file: 'src/erasure/texts.ts',
+      find: 'n > TEXTS_WITH_NAME_MAX ?',
+      replace: 'n > 1000 ?',
+      test: 'the merchant’s own texts, whatever the customer is called and whatever number a question names',
+    },
+    {
+      name: 'an erasure takes events for one with the same id in the assistant’s metadata',
+      file: 'src/erasure/erase.ts',
+      find: 'own.has(content.data?.conversation_id)',
+      replace: 'conversationIds.some((id) => text.includes(`"conversation_id":${id}`))',
+      test: 'their events, whatever the assistant writes into its metadata',
+    },
+    {
+      name: 'the command line loses its lease in a long step',
+      file: 'src/cli/erasure/erasures.ts',
+      find: '{ ...parts, pause: createPause(parts, erasure) }',
+      replace: 'parts',
+      test: 'renews its lease on the command line, and gives way after each text',
     },
   ]),
   ...caughtBy('test/retention.test.ts', [

@@ -43,8 +43,8 @@ export const INBOX_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a message that was just sent again has waited since it was written',
       file: 'src/delivery/queue/control/retry.ts',
-      find: 'updated_at = $4, requeued_at = $4',
-      replace: 'updated_at = $4',
+      find: 'requeued_at = $4, attention_at',
+      replace: 'attention_at',
       test: 'need attention after ten minutes, with what they wait for, and start anew when they are sent again',
     },
   ]),

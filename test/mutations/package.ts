@@ -27,7 +27,7 @@ export const PACKAGE_MUTATIONS: readonly Mutation[] = [
       test: 'is installed when another process has released state/lists/lock',
     },
   ]),
-  ...caughtBy('test/package.test.ts', [
+  ...caughtBy('test/deployments/package.test.ts', [
     {
       name: 'an installed command starts without the settings that its user may not read',
       file: 'src/config.ts',
@@ -36,7 +36,7 @@ export const PACKAGE_MUTATIONS: readonly Mutation[] = [
       test: 'are not left out if this user may not read them: one line says who may',
     },
   ]),
-  ...caughtBy('test/release.test.ts', [
+  ...caughtBy('test/deployments/release.test.ts', [
     {
       name: 'a release may have no changes',
       file: 'scripts/release.ts',

@@ -19,6 +19,7 @@ import { until } from '../shops.ts';
 import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import { useErasure } from './erasure.ts';
+import { changeKey } from './keyChange.ts';
 import { useMails } from './mails.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 import { useUpkeep } from './upkeep.ts';
@@ -109,6 +110,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await useWebhooks(deskbell, token);
   await useAlerts(deskbell, token);
   await useErasure(deskbell, token);
+  await changeKey(deskbell);
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [

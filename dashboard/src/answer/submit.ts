@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { Static } from 'typebox';
-import type { AnswerDone } from '../../../src/contract/notifications.ts';
+import type { AnswerDone } from '../../../src/contract/notificationWrites.ts';
 import { calls } from '../api/calls.ts';
 import { type Call, request } from '../api/client.ts';
 import { ApiError, isRefusal } from '../api/error.ts';

@@ -23,10 +23,12 @@ interface ComposerProps {
   name: string;
   /** The user has just asked for it. */
   takesFocus: boolean;
+  /** Absent: it is always there. */
+  onClose: (() => void) | undefined;
 }
 
 /** Writes to the customer without a question: after an answer, or first. */
-export function Composer({ conversationId, name, takesFocus }: ComposerProps) {
+export function Composer({ conversationId, name, takesFocus, onClose }: ComposerProps) {
   const translation = useTranslation();
   const { t, number } = translation;
   const client = useQueryClient();
@@ -36,7 +38,10 @@ export function Composer({ conversationId, name, takesFocus }: ComposerProps) {
   const [state, setState] = useState<{ isSending?: boolean; error?: unknown }>({});
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
-    if (takesFocus) field.current?.focus();
+    if (!takesFocus || !field.current) return;
+    field.current.focus();
+    // Behind what was written before.
+    field.current.setSelectionRange(field.current.value.length, field.current.value.length);
   }, [takesFocus]);
   const keep = (next: MessageDraft) => {
     setDraft(next);
@@ -127,6 +132,11 @@ export function Composer({ conversationId, name, takesFocus }: ComposerProps) {
           <span className="muted tabular">
             {number([...text].length)} / {number(LENGTH_MAX)}
           </span>
+        )}
+        {onClose && (
+          <Button variant="subtle" onClick={onClose}>
+            {t('talkWriteClose')}
+          </Button>
         )}
       </div>
     </form>

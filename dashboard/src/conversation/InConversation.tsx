@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { readDraft } from '../answer/drafts.ts';
 import { useCustomer } from '../answer/NotificationHeader.tsx';
 import type { NotificationDetail } from '../api/types.ts';
@@ -39,6 +39,7 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
   const { latest } = useTimeline(id);
   const [isWriting, setIsWriting] = useState(() => readMessageDraft(id).text !== '');
   const [hasAskedToWrite, setHasAskedToWrite] = useState(false);
+  const hasClosed = useRef(false);
   const { recipient } = item;
   const isOther = customerPhone !== undefined && !isSameNumber(recipient, customerPhone);
   const canWrite =
@@ -51,6 +52,10 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
     sendMessage(client, id, { text: text.trim(), undoSeconds: 0, key: `${readDraft(item.id).key}-more` });
   const showsComposer = canWrite && (isPending ? isWriting : !isLocked);
   const canQuote = showsComposer || (canWrite && isPending);
+  const close = () => {
+    setIsWriting(false);
+    hasClosed.current = true;
+  };
   return (
     <>
       <Conversation item={item} name={loading ? undefined : name} canQuote={canQuote} answer={answer} />
@@ -60,6 +65,11 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
         <Button
           variant="subtle"
           className="write-instead"
+          ref={(button) => {
+            // The button that had the focus is gone.
+            if (hasClosed.current) button?.focus();
+            hasClosed.current = false;
+          }}
           onClick={() => {
             setIsWriting(true);
             setHasAskedToWrite(true);
@@ -68,7 +78,15 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
           {t('talkWriteInstead')}
         </Button>
       )}
-      {showsComposer && <Composer key={id} conversationId={id} name={name} takesFocus={hasAskedToWrite} />}
+      {showsComposer && (
+        <Composer
+          key={id}
+          conversationId={id}
+          name={name}
+          takesFocus={hasAskedToWrite}
+          onClose={isPending ? close : undefined}
+        />
+      )}
     </>
   );
 }

@@ -19,22 +19,24 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
   arguments: ['FILE'],
   run: async ({ FILE }, { json }) => {
     const file = resolve(callerFolder(), FILE);
-    const { config, key, isRecorded } = await withBareDatabase(async (database, config) => ({
+    const { config, key } = await withBareDatabase(async (database, config) => ({
       config,
       key: await findKey(database, config),
-      // Before the copy, so that it is in it. A database that cannot be written can still be backed up.
-      isRecorded: await recordCommand(database, 'database.backed_up', null).then(
-        () => true,
-        () => false,
-      ),
     }));
-    const { tables, ...info } = await withProgress(json, (onProgress) =>
+    const { tables, leftOut, ...info } = await withProgress(json, (onProgress) =>
       backUp(placeOf(config), file, {
         keys: fingerprintsOf(key),
         version: VERSION,
         now: () => new Date(),
         onProgress,
       }),
+    );
+    // A database that cannot be written can still be backed up.
+    const isRecorded = await withBareDatabase((database) =>
+      recordCommand(database, 'database.backed_up', null),
+    ).then(
+      () => true,
+      () => false,
     );
     const rows = Object.values(tables).reduce((sum, table) => sum + table.rows, 0);
     const keep = key.fits
@@ -45,10 +47,14 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
     const both = key.previousFingerprint
       ? '\nSECRET_KEY is being changed: keep SECRET_KEY_PREVIOUS, too, until you have a backup from after the change.'
       : '';
+    const rest =
+      leftOut.length > 0
+        ? `\nNot in it, because this version of Deskbell does not know it: ${leftOut.join(', ')}.`
+        : '';
     const size = `${megabytes(info.bytes)}, ${count(Object.keys(tables).length, 'table')}, ${count(rows, 'row')}`;
     return {
-      text: `Backup written and checked: ${file} (${size}).\n${keep}${both}${isRecorded ? '' : NOT_RECORDED}`,
-      json: { file, ...info, rows, tables },
+      text: `Backup written and checked: ${file} (${size}).\n${keep}${both}${rest}${isRecorded ? '' : NOT_RECORDED}`,
+      json: { file, ...info, rows, tables, left_out: leftOut },
     };
   },
 });

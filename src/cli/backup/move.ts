@@ -4,6 +4,7 @@ import { postgresAddressProblem } from '../../database/address.ts';
 import { move } from '../../database/copy/move.ts';
 import { type Place, placeOf } from '../../database/copy/place.ts';
 import { databaseExists } from '../../database/open.ts';
+import { findHold, releaseSending } from '../../database/sendingHold.ts';
 import { command as define, Failure, UsageError } from '../command.ts';
 import { databasePlace } from '../database.ts';
 import { count, openHiddenInput } from '../terminal.ts';
@@ -13,7 +14,7 @@ import { withProgress } from './progress.ts';
 export const command = define({
   about: 'Move everything to another database',
   details: `From the database of the settings to PostgreSQL (--to postgres://…) or to a folder with the embedded database
-(--to sqlite:/path), or the address on standard input (--to -). All ids stay the same. Stop all servers and workers first. The source is not changed. If it is
+(--to sqlite:/path), or the address on standard input (--to -). All ids stay the same. Stop all servers and workers first. In the source sending is held from then on; nothing else is changed there. If it is
 interrupted, run it again: it goes on. At the end it compares all tables.`,
   options: {
     to: {
@@ -31,7 +32,11 @@ interrupted, run it again: it goes on. At the end it compares all tables.`,
       move(placeOf(from), to, {
         now: () => new Date(),
         onProgress,
-        record: (database) => recordCommand(database, 'database.moved', null),
+        async record(database) {
+          // The source may have been moved before.
+          if ((await findHold(database))?.reason === 'moved') await releaseSending(database);
+          await recordCommand(database, 'database.moved', null);
+        },
       }),
     );
     const rows = Object.values(sums).reduce((sum, table) => sum + table.rows, 0);
@@ -68,5 +73,5 @@ const nextSteps = (to: Place, keyFile: string | undefined): string[] => [
   to.databaseUrl === undefined
     ? `Now set DATA_DIR=${to.dataDir}, remove DATABASE_URL, ${keyFile === undefined ? 'keep SECRET_KEY' : `copy ${keyFile} to that folder`}, and start the server.`
     : `Now set DATABASE_URL${keyFile === undefined ? '' : `, and SECRET_KEY to the content of ${keyFile}`}, and start the servers.`,
-  'Do not start a server on the old database again: it would send the same messages.',
+  'Do not start a server on the old database again: its messages are sent from the new one. Sending is held there.',
 ];

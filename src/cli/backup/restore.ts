@@ -6,11 +6,11 @@ import type { BackupInfo } from '../../database/copy/backupFile.ts';
 import { placeOf } from '../../database/copy/place.ts';
 import { restore } from '../../database/copy/restore.ts';
 import type { Database } from '../../database/database.ts';
-import { holdSending } from '../../database/sendingHold.ts';
+import { findHold, holdSending } from '../../database/sendingHold.ts';
 import { mostOpen } from '../../delivery/queue/state.ts';
 import { skipPositions } from '../../events/log.ts';
 import { listMerchantIds } from '../../merchants/store.ts';
-import { command as define, PROGRAM } from '../command.ts';
+import { command as define, Failure, PROGRAM } from '../command.ts';
 import { databasePlace, withDatabase } from '../database.ts';
 import { recordCommand } from '../who.ts';
 import { findKey, keysText, type OwnKey } from './key.ts';
@@ -41,10 +41,13 @@ again. Nothing is sent until "delivery release", because much of it may have bee
       `Sending is held. Waiting: ${toSendText(waiting)}.${mostOpenText(most)} Some of it may have been sent after the backup was made.`,
       `"${PROGRAM} delivery list --state queued" shows the messages. Start the server, cancel what must not be sent again, then run "${PROGRAM} delivery release".`,
     ];
-    return { text: lines.join('\n'), json: {
+    return {
+      text: lines.join('\n'),
+      json: {
         ...{ file, made_at: info?.made_at ?? null, key, waiting },
         most: most.map(({ merchantId, messages }) => ({ merchant_id: merchantId, messages })),
-      } };
+      },
+    };
   },
 });
 
@@ -67,6 +70,9 @@ async function prepare(database: Database, info: BackupInfo | undefined): Promis
     backup_made_at: info?.made_at ?? null,
     key_fingerprint: info?.keys.join(' ') || null,
   });
+  // A file that somebody has prepared may have triggers.
+  if (!(await findHold(database)))
+    throw new Failure('Sending cannot be held: this file is not from "backup".');
   // Sessions that ended after the backup, and links that were used after it, would work again.
   await endAllSessions(database, at);
   await removeAllResets(database);

@@ -2,6 +2,7 @@ import type { Queries } from '../../database/database.ts';
 import { countOpen, type OpenOfMerchant } from '../../delivery/queue/state.ts';
 import { countQueuedMails } from '../../mail/queue.ts';
 import { countHeld } from '../../notifications/answers/held.ts';
+import { countUndispatched } from '../../webhooks/positions.ts';
 import { count } from '../terminal.ts';
 
 export interface ToSend {
@@ -14,11 +15,15 @@ export interface ToSend {
 }
 
 /** Everything that leaves this installation once sending is not held. */
-export const countToSend = async (queries: Queries): Promise<ToSend> => ({
-  ...(await countOpen(queries)),
-  mails: await countQueuedMails(queries),
-  answers: await countHeld(queries),
-});
+export async function countToSend(queries: Queries): Promise<ToSend> {
+  const { webhooks, ...open } = await countOpen(queries);
+  return {
+    ...open,
+    webhooks: webhooks + (await countUndispatched(queries)),
+    mails: await countQueuedMails(queries),
+    answers: await countHeld(queries),
+  };
+}
 
 export const toSendText = ({ messages, webhooks, alerts, mails, answers }: ToSend): string =>
   [

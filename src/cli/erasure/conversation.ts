@@ -1,7 +1,7 @@
 import { findPerson } from '../../conversations/erase.ts';
 import { findConversation } from '../../conversations/store.ts';
 import { CHANGES } from '../../database/database.ts';
-import { beginErasure } from '../../erasure/erase.ts';
+import { beginErasure } from '../../erasure/begin.ts';
 import { customerSections } from '../../exportPeople.ts';
 import { command, Failure, UsageError } from '../command.ts';
 import { MERCHANT, merchantOf, withDatabase } from '../database.ts';

@@ -5,6 +5,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Database } from '../../database/database.ts';
 import { createChannels } from '../../delivery/channels/merchantChannels.ts';
 import { eraseStep } from '../../erasure/erase.ts';
+import { createPause } from '../../erasure/pause.ts';
 import { countErasures, type EraseParts, LEASE_MS, takeErasure } from '../../erasure/store.ts';
 import { noticeWait } from '../terminal.ts';
 
@@ -28,7 +29,7 @@ export async function finishErasures(parts: EraseParts, merchantId: MerchantId):
     const at = now();
     const lease = { at, leaseUntil: new Date(at.getTime() + LEASE_MS) };
     const erasure = await takeErasure(database, lease, { only: merchantId });
-    if (erasure) await eraseStep(parts, erasure);
+    if (erasure) await eraseStep({ ...parts, pause: createPause(parts, erasure) }, erasure);
     else {
       notice();
       await sleep(LOOK_EVERY_MS);

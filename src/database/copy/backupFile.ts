@@ -5,7 +5,7 @@ import { DatabaseProblem, type Engine } from '../database.ts';
 import { sqliteProblem } from '../sqliteErrors.ts';
 import { compare, type OnProgress, type Sums, sumsOf } from './copy.ts';
 import { sqliteStore } from './sqliteStore.ts';
-import { BACKUP_INFO, type Store } from './store.ts';
+import { BACKUP_INFO, PROGRESS, type Store } from './store.ts';
 
 /**
  * A backup is an SQLite database with all tables of Deskbell, whatever the engine that it was made from. It can be restored
@@ -83,23 +83,37 @@ function refuseLog(file: string): void {
 }
 
 function readInfo(connection: DatabaseSync): BackupInfo | undefined {
+  if (connection.prepare('select 1 from sqlite_schema where name = ?').get(PROGRESS))
+    throw new Error('it is not complete');
   if (!connection.prepare('select 1 from sqlite_schema where name = ?').get(BACKUP_INFO)) {
     if (!connection.prepare(`select 1 from sqlite_schema where name = 'schema_migrations'`).get())
       throw new Error('it has no tables of Deskbell');
     return undefined;
   }
   const row = connection.prepare(`select info from ${BACKUP_INFO}`).get() as { info: string };
-  return JSON.parse(row.info) as BackupInfo;
+  const info = JSON.parse(row.info) as BackupInfo | null;
+  if (!isInfo(info)) throw new Error('what it says about itself is not from Deskbell');
+  return info;
 }
+
+/** It is printed and stored. */
+const isInfo = (info: Partial<BackupInfo> | null): info is BackupInfo =>
+  [info?.id, info?.version].every((text) => typeof text === 'string' && /^[\w.-]{1,64}$/.test(text)) &&
+  typeof info?.made_at === 'string' &&
+  /^\d{4}-[\d:.TZ-]{16,24}$/.test(info.made_at) &&
+  Array.isArray(info.keys) &&
+  info.keys.every((key) => typeof key === 'string' && /^[\w-]{12}$/.test(key)) &&
+  typeof info.tables === 'object';
 
 /** Reads all of it: its structure, and the checksums of its tables. */
 export async function checkBackup(
   file: string,
   { info, store, connection }: Backup,
+  check: StructureCheck,
   onProgress: OnProgress,
 ): Promise<void> {
   try {
-    const problem = integrityProblem(connection);
+    const problem = structureProblem(connection, check);
     if (problem !== undefined) throw new Error(problem);
     if (info) compare(info.tables, await sumsOf(store, onProgress));
   } catch (cause) {
@@ -107,10 +121,14 @@ export async function checkBackup(
   }
 }
 
+/** The quick one does not compare indexes with their tables, which takes as long as everything else. */
+export type StructureCheck = 'integrity_check' | 'quick_check';
+
 /** The first problem that SQLite finds in the structure of the file. */
-export function integrityProblem(connection: DatabaseSync): string | undefined {
-  const checked = connection.prepare('pragma integrity_check(1)').get() as { integrity_check: string };
-  return checked.integrity_check === 'ok' ? undefined : checked.integrity_check;
+export function structureProblem(connection: DatabaseSync, check: StructureCheck): string | undefined {
+  const checked = connection.prepare(`pragma ${check}(1)`).get() as Record<string, string>;
+  const [result] = Object.values(checked);
+  return result === 'ok' ? undefined : result;
 }
 
 /** So that it survives a power cut: a file, or the names in a folder. */

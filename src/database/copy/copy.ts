@@ -1,6 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DatabaseProblem } from '../database.ts';
 import { addRows, EMPTY, isSame, type Sum } from './checksum.ts';
-import { PROGRESS, type Store, type Table, type Value, WORDS } from './store.ts';
+import { PROGRESS, ROWS_PER_TURN, type Row, type Store, type Table, type Value, WORDS } from './store.ts';
 
 export type OnProgress = (step: CopyStep) => void;
 
@@ -60,12 +61,18 @@ const COPIED = 'copied';
  * Copies all rows of one database into another, on the same or on the other engine, and compares them. The target has the
  * tables of the same version. How far it has got is in the target, in the transaction of the rows, so a copy that was
  * interrupted goes on from there. Until it is complete, nothing else opens the target: see `isIncomplete`. Returns the
- * checksum of each table.
+ * checksum of each table. If the checksums of the source are known, its rows are not summed up again.
  */
-export async function copyRows(source: Store, target: Store, onProgress: OnProgress): Promise<Sums> {
+export async function copyRows(
+  source: Store,
+  target: Store,
+  onProgress: OnProgress,
+  known?: Sums,
+): Promise<Sums> {
   const copied = await read<Sums>(target, COPIED);
   if (copied) {
-    await requireSame(source, target, copied, onProgress);
+    if (known) compare(known, copied);
+    else await requireSame(source, target, copied, onProgress);
     return copied;
   }
   const tables = await sameTables(source, target);
@@ -84,16 +91,18 @@ export async function copyRows(source: Store, target: Store, onProgress: OnProgr
   let done = 0;
   const sums: Record<string, Sum> = {};
   for (const table of tables) {
-    sums[table.name] = await copyTable(source, target, table, (rows) =>
-      onProgress({ doing: 'copying', what: table.name, done: done + rows, of }),
-    );
+    sums[table.name] = await copyTable(source, target, table, {
+      sums: known === undefined,
+      onRows: (rows) => onProgress({ doing: 'copying', what: table.name, done: done + rows, of }),
+    });
     done += sums[table.name]!.rows;
   }
   await copyWords(source, target, onProgress);
   await target.transaction(async () => target.setCounters(await source.counters()));
   await finish(target, onProgress);
   const found = await sumsOf(target, onProgress);
-  if (isResumed) await requireSame(source, target, found, onProgress);
+  if (known) compare(known, found);
+  else if (isResumed) await requireSame(source, target, found, onProgress);
   else compare(sums, found);
   await write(target, COPIED, found);
   return found;
@@ -131,7 +140,7 @@ async function copyTable(
   source: Store,
   target: Store,
   table: Table,
-  onRows: (rows: number) => void,
+  { sums, onRows }: { sums: boolean; onRows: (rows: number) => void },
 ): Promise<Sum> {
   const name = `table ${table.name}`;
   let { rows, sum, last, complete } = (await read<TableProgress>(target, name)) ?? {
@@ -145,18 +154,32 @@ async function copyTable(
     [rows, sum, last] = [0, EMPTY.sum, undefined];
   }
   const places = table.key.map((column) => table.columns.indexOf(column));
+  let writing: Promise<void> = Promise.resolve();
   for await (const piece of source.rows(table, last)) {
-    const added = addRows({ rows, sum }, piece);
+    const added = sums ? await addInTurns({ rows, sum }, piece) : { rows: rows + piece.length, sum };
     const keyOfLast = places.map((place) => piece.at(-1)![place]!);
-    await target.transaction(async () => {
+    // While a piece is written, the next one is read and summed up.
+    await writing;
+    writing = target.transaction(async () => {
       await target.insert(table, piece);
       await write(target, name, { ...added, last: keyOfLast, complete: false });
     });
+    writing.catch(() => {});
     ({ rows, sum } = added);
     onRows(rows);
   }
+  await writing;
   await write(target, name, { rows, sum, complete: true });
   return { rows, sum };
+}
+
+async function addInTurns(sum: Sum, rows: readonly Row[]): Promise<Sum> {
+  let added = sum;
+  for (let from = 0; from < rows.length; from += ROWS_PER_TURN) {
+    added = addRows(added, rows.slice(from, from + ROWS_PER_TURN));
+    await nextTurn();
+  }
+  return added;
 }
 
 /** The words of the inbox. They have no key that both engines read in order, so they begin again. */
@@ -196,7 +219,7 @@ export async function sumsOf(store: Store, onProgress: OnProgress): Promise<Sums
   for (const table of tables) {
     let sum = EMPTY;
     for await (const piece of store.rows(table)) {
-      sum = addRows(sum, piece);
+      sum = await addInTurns(sum, piece);
       done += piece.length;
       onProgress({ doing: 'comparing', what: table.name, done, of });
     }

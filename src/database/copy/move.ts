@@ -1,5 +1,6 @@
 import { type Database, DatabaseProblem } from '../database.ts';
 import { migrate } from '../migrate.ts';
+import { holdMoved, SENDING_HOLD } from '../sendingHold.ts';
 import {
   beginCopy,
   copyRows,
@@ -9,7 +10,7 @@ import {
   type OnProgress,
   type Sums,
 } from './copy.ts';
-import { isEmpty, openFrozen, openLocked, type Place, schemaVersion } from './place.ts';
+import { completeSchema, isEmpty, openFrozen, openLocked, type Place } from './place.ts';
 import { createTables, incomplete, withDatabase } from './restore.ts';
 
 interface MoveOptions {
@@ -20,13 +21,13 @@ interface MoveOptions {
 }
 
 /**
- * Copies everything into an empty database of either engine, while nobody writes to the source. The source is not changed.
- * An interrupted move goes on when it is run again.
+ * Copies everything into an empty database of either engine, while nobody writes to the source. An interrupted move goes on
+ * when it is run again. At the end sending is held in the source: somebody may start a server on it by mistake.
  */
 export async function move(from: Place, to: Place, { now, onProgress, record }: MoveOptions): Promise<Sums> {
   const source = await openFrozen(from);
   try {
-    const version = await schemaVersion(source);
+    const version = await completeSchema(source);
     if (version === undefined)
       throw new DatabaseProblem('The database has no tables: there is nothing to move.');
     const target = await openLocked(to);
@@ -49,6 +50,10 @@ export async function move(from: Place, to: Place, { now, onProgress, record }: 
         await record(database);
       });
       await endCopy(target);
+      if (SENDING_HOLD in sums) {
+        await source.query(holdMoved(now()));
+        await source.query('commit');
+      }
       return sums;
     } finally {
       await target.close();

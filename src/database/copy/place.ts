@@ -39,19 +39,39 @@ function openTarget({ databaseUrl, dataDir }: Place): Promise<Database> {
     : openPostgres(databaseUrl, { poolSize: 2, preparedStatements: false, directUrl: undefined });
 }
 
-/** The version of its newest migration; undefined without tables. Refuses a database that is newer than this program. */
-export async function schemaVersion(store: Store): Promise<number | undefined> {
+interface SchemaVersion {
+  /** Of its newest migration that this program knows. */
+  version: number;
+  /** Migrations of a newer program. This one can use the database nevertheless. */
+  newer: string[];
+}
+
+/** Undefined without tables. Refuses a database that this program cannot use. */
+export async function schemaOf(store: Store): Promise<SchemaVersion | undefined> {
   const status = await migrationStatus({
     engine: store.engine,
     all: (sql, params) => store.query(sql, params as readonly Value[]),
     one: async <T>(sql: string) => (await store.query<T>(sql))[0],
   });
-  return status.findLast(({ applied_at }) => applied_at !== null)?.version;
+  const applied = status.filter(({ applied_at }) => applied_at !== null);
+  const last = applied.findLast(({ newer }) => !newer);
+  const newer = applied.filter((migration) => migration.newer);
+  return last && { version: last.version, newer: newer.map(({ version, name }) => `${version}_${name}`) };
+}
+
+/** Like `schemaOf`, for a copy that must have all of it. */
+export async function completeSchema(store: Store): Promise<number | undefined> {
+  const schema = await schemaOf(store);
+  if (schema && schema.newer.length > 0)
+    throw new DatabaseProblem(
+      `It has tables of a newer version (migration ${schema.newer.at(-1)}). Use that version of Deskbell for this.`,
+    );
+  return schema?.version;
 }
 
 /** What a first start writes. Everything else belongs to somebody. */
 const WRITTEN_AT_START: ReadonlySet<string> = new Set([
-  ...['answer_schemas', 'signing_keys', 'vapid_keys', 'audit_events', 'revocations'],
+  ...['answer_schemas', 'signing_keys', 'vapid_keys', 'audit_events', 'revocations', 'background_changes'],
 ]);
 
 /** Whether it has no tables, or only what a first start has written. */
@@ -115,6 +135,9 @@ async function lockPostgres(place: Place, url: string): Promise<LockedStore> {
     await requireUnused(client);
     // A piece that is lost in a crash of the server is copied again.
     await client.query('set synchronous_commit = off');
+    // For indexes and foreign keys over all rows.
+    await client.query(`set maintenance_work_mem = '256MB'`);
+    await client.query(`set work_mem = '64MB'`);
   } catch (error) {
     await client.end();
     throw error;

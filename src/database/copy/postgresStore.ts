@@ -1,6 +1,15 @@
 import pg from 'pg';
 import { createHosts } from '../hosts.ts';
-import { OWN_TABLES, ROWS_AT_ONCE, type Row, type Store, type Table, type Value, WORDS } from './store.ts';
+import {
+  LENGTH_AT_ONCE,
+  OWN_TABLES,
+  ROWS_AT_ONCE,
+  type Row,
+  type Store,
+  type Table,
+  type Value,
+  WORDS,
+} from './store.ts';
 
 const quoted = (name: string) => `"${name}"`;
 const list = (names: readonly string[]) => names.map(quoted).join(', ');
@@ -50,11 +59,25 @@ export function postgresStore(client: pg.Client, { inTransaction } = { inTransac
     // A cursor lives in a transaction.
     if (!inTransaction) await client.query('begin');
     await client.query({ text: `declare piece no scroll cursor for ${sql}`, values: [...params] });
+    const fetch = async (): Promise<Row[]> =>
+      (await client.query({ text: `fetch ${FETCH_ROWS} from piece`, rowMode: 'array' })).rows as Row[];
+    let rows: Row[] = [];
+    let length = 0;
+    // PostgreSQL reads the next rows while these are used.
+    let next = fetch();
     try {
-      for (;;) {
-        const { rows } = await client.query({ text: `fetch ${FETCH_ROWS} from piece`, rowMode: 'array' });
-        if (rows.length > 0) yield rows as Row[];
-        if (rows.length < FETCH_ROWS) return;
+      for (let isLast = false; !isLast; ) {
+        const found = await next;
+        isLast = found.length < FETCH_ROWS;
+        if (!isLast) next = fetch();
+        next.catch(() => {});
+        for (const row of found) {
+          rows.push(row);
+          for (const value of row) if (typeof value === 'string') length += value.length;
+        }
+        if (rows.length === 0 || (!isLast && rows.length < ROWS_AT_ONCE && length < LENGTH_AT_ONCE)) continue;
+        yield rows;
+        [rows, length] = [[], 0];
       }
     } finally {
       await client.query(inTransaction ? 'close piece' : 'commit');
@@ -127,13 +150,12 @@ export function postgresStore(client: pg.Client, { inTransaction } = { inTransac
         );
     },
     async insertWords(rows) {
-      for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
-        await all(
-          `insert into ${WORDS} (merchant_id, notification_id, found_by)
-            select cast(value ->> 0 as bigint), cast(value ->> 1 as bigint), array_to_tsvector(string_to_array(value ->> 2, ' '))
-              from json_array_elements(cast($1 as json)) as rows (value)`,
-          [JSON.stringify(rows.slice(from, from + ROWS_AT_ONCE))],
-        );
+      await all(
+        `insert into ${WORDS} (merchant_id, notification_id, found_by)
+          select cast(value ->> 0 as bigint), cast(value ->> 1 as bigint), array_to_tsvector(string_to_array(value ->> 2, ' '))
+            from json_array_elements(cast($1 as json)) as rows (value)`,
+        [JSON.stringify(rows)],
+      );
     },
     countWords: async () =>
       (await hasWords())

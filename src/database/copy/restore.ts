@@ -30,7 +30,7 @@ import {
   markIncomplete,
   type OnProgress,
 } from './copy.ts';
-import { isEmpty, type LockedStore, openLocked, type Place, schemaVersion } from './place.ts';
+import { completeSchema, isEmpty, type LockedStore, openLocked, type Place, schemaOf } from './place.ts';
 import { sqliteStore } from './sqliteStore.ts';
 import { BACKUP_INFO, type Store } from './store.ts';
 
@@ -58,7 +58,7 @@ export async function restore(
 ): Promise<BackupInfo | undefined> {
   const backup = openBackup(file);
   try {
-    if ((await schemaVersion(backup.store)) === undefined)
+    if ((await schemaOf(backup.store)) === undefined)
       throw new DatabaseProblem(`${file} has no tables of Deskbell.`);
     if (place.databaseUrl === undefined) await restoreFile(place.dataDir, file, backup, options);
     else await restoreRows(place, file, backup, options);
@@ -87,7 +87,7 @@ async function restoreFile(
     await copyFile(file, copy, onProgress);
     const restored = openBackup(copy);
     try {
-      await checkBackup(file, restored, onProgress);
+      await checkBackup(file, restored, 'integrity_check', onProgress);
     } finally {
       await restored.store.close();
     }
@@ -164,6 +164,7 @@ async function restoreRows(
   backup: Backup,
   { now, onProgress, prepare }: RestoreOptions,
 ): Promise<void> {
+  const version = await completeSchema(backup.store);
   const target = await openLocked(place);
   try {
     const goesOn = await incomplete(target);
@@ -172,14 +173,15 @@ async function restoreRows(
     try {
       // A server connects first and then looks for the mark, so one of us sees the other.
       await target.requireUnused();
-      await checkBackup(file, backup, onProgress);
+      // Its indexes are not used, except to read: a wrong one shows in the checksums.
+      await checkBackup(file, backup, 'quick_check', onProgress);
     } catch (error) {
       if (!goesOn) await endCopy(target);
       throw error;
     }
     await beginCopy(target, `backup ${backup.info?.id ?? file}`);
-    if (!(await isCopied(target))) await createTables(target, await schemaVersion(backup.store), now);
-    await copyRows(backup.store, target, onProgress);
+    if (!(await isCopied(target))) await createTables(target, version, now);
+    await copyRows(backup.store, target, onProgress, backup.info?.tables);
     await target.setCounters(later(await backup.store.counters()));
     await withDatabase(target, async (database) => {
       await migrate(database, now);
@@ -198,7 +200,7 @@ export async function createTables(
   now: () => Date,
 ): Promise<void> {
   await withDatabase(target, (database) => migrate(database, now, undefined, version));
-  if ((await schemaVersion(target)) !== version) {
+  if ((await completeSchema(target)) !== version) {
     throw new DatabaseProblem('The target has tables of another version. Use a database without tables.');
   }
 }

@@ -1,5 +1,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { LENGTH_AT_ONCE, OWN_TABLES, ROWS_AT_ONCE, type Row, type Store, type Table } from './store.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  LENGTH_AT_ONCE,
+  OWN_TABLES,
+  ROWS_AT_ONCE,
+  ROWS_PER_TURN,
+  type Row,
+  type Store,
+  type Table,
+} from './store.ts';
 
 const quoted = (name: string) => `"${name}"`;
 const list = (names: readonly string[]) => names.map(quoted).join(', ');
@@ -13,8 +22,12 @@ const FULL_TEXT: Readonly<Record<string, string>> = {
     select notification_id, replace(' ' || words, ' ', ' ' || merchant_id || ':') from answered_questions`,
 };
 
-/** On a connection of its own. Closing the store closes it. */
+/**
+ * On a connection of its own. Closing the store closes it. With SQLite's own cache of 2 MB, the indexes of a large table
+ * are read and written again and again.
+ */
 export function sqliteStore(connection: DatabaseSync): Store {
+  connection.exec('pragma cache_size = -100000; pragma threads = 2; pragma wal_autocheckpoint = 20000');
   const prepared = new Map<string, StatementSync>();
   const prepare = (sql: string) => {
     let statement = prepared.get(sql);
@@ -27,7 +40,7 @@ export function sqliteStore(connection: DatabaseSync): Store {
   const all = <T>(sql: string, ...params: (string | number | null)[]) => prepare(sql).all(...params) as T[];
   const has = (name: string) => all('select 1 from sqlite_schema where name = ?', name).length > 0;
 
-  function* pieces(sql: string, params: readonly (string | number | null)[]): Generator<Row[]> {
+  async function* pieces(sql: string, params: readonly (string | number | null)[]): AsyncGenerator<Row[]> {
     const statement = connection.prepare(sql);
     statement.setReturnArrays(true);
     let rows: Row[] = [];
@@ -36,6 +49,7 @@ export function sqliteStore(connection: DatabaseSync): Store {
       const row = found as unknown as Row;
       rows.push(row);
       for (const value of row) if (typeof value === 'string') length += value.length;
+      if (rows.length % ROWS_PER_TURN === 0) await nextTurn();
       if (rows.length < ROWS_AT_ONCE && length < LENGTH_AT_ONCE) continue;
       yield rows;
       rows = [];

@@ -52,6 +52,9 @@ export const OWN_TABLES: ReadonlySet<string> = new Set(['schema_migrations', PRO
 /** Not copied row by row: see `indexedWords`. On SQLite it is a full-text index, not a table. */
 export const WORDS = 'inbox_index';
 
-/** So many rows, or characters, are in memory and in one transaction. */
-export const ROWS_AT_ONCE = 2000;
+/** So many rows, or characters, are in one transaction; two of these are in memory. */
+export const ROWS_AT_ONCE = 10_000;
 export const LENGTH_AT_ONCE = 4_000_000;
+
+/** After so many rows, what else this process does has its turn: the answers of a PostgreSQL that writes meanwhile. */
+export const ROWS_PER_TURN = 500;

@@ -23,6 +23,8 @@ export interface TextField extends FieldNames {
   /** Sealed in the database, never shown, and never an option on the command line. */
   readonly secret?: true;
   readonly optional?: true;
+  /** It names the number that customers get messages from. Merchants see it, even of the operator's channel. */
+  readonly isNumber?: true;
   readonly default?: string;
   /** `settings` has the other values, if they matter. */
   isValid(value: string, settings?: ChannelSettings): boolean;

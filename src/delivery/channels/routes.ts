@@ -41,16 +41,18 @@ export function channelRoutes(parts: ChannelRouteParts): FastifyPluginAsyncTypeb
         const { channel, settings, own } = await channels.describe(merchantId);
         const { limit, used } = await readQuota(database, merchantId, channelDailyLimit, now());
         const fields = findDescriptor(channel.type.name)?.fields ?? [];
+        const number = fields.find((field) => field.kind === 'text' && field.isNumber);
         return {
           channel: channel.type.name,
           own,
-          // Merchants do not see the operator's settings.
+          // Merchants do not see the operator's settings, except the number, which customers see, too.
           settings: own
             ? visibleSettings(
                 fields.filter(({ operatorOnly }) => !operatorOnly),
                 settings,
               )
             : {},
+          number_id: number ? String(settings[number.key]) : null,
           daily_limit: limit,
           used,
           ...(await readChannelState(database, channel.id, now())),

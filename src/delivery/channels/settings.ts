@@ -40,14 +40,14 @@ export const SEALED_CHANNELS: readonly Sealed[] = [
   {
     table: 'channel_settings',
     about: 'merchants’ channels',
-    key: ['merchant_id'],
+    key: { merchant_id: 0 },
     column: 'sealed_settings',
     purposeOf,
   },
   {
     table: 'former_channels',
     about: 'former channels of merchants',
-    key: ['merchant_id', 'replaced_at'],
+    key: { merchant_id: 0, replaced_at: '' },
     column: 'sealed_settings',
     purposeOf,
   },

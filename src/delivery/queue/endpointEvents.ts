@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
@@ -289,5 +290,6 @@ export async function removeOldEvents(database: Database, keptDays: number, at: 
       await database.transaction((tx) => removeDeliveries(tx, merchantId, ids));
     }
     if (rows.length < REMOVED_AT_ONCE) return;
+    await nextTurn();
   }
 }

@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
-import { afterCommit } from '../../database/afterCommit.ts';
 import type { Step } from '../../database/chain.ts';
-import { CHANGES, type Database, type Queries, type Transaction } from '../../database/database.ts';
+import {
+  afterCommit,
+  CHANGES,
+  type Database,
+  type Queries,
+  type Transaction,
+} from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { currentSpan } from '../../tracing.ts';
 import { NO_CHANNEL, type OnFailed } from '../failures.ts';
@@ -39,7 +44,7 @@ export interface NewDelivery {
 /** A message that somebody writes to a customer without a question. */
 type DirectMessage = Omit<NewDelivery, 'notificationId' | 'context' | 'mode'>;
 
-export interface Prepared {
+interface Prepared {
   steps: Step[];
   waitsUntil: Date | undefined;
   /** In the transaction that has written it, or after the statement. Reports a message that cannot be sent. */

@@ -1,5 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
 import { OPEN } from './table.ts';
 
 /** Which deliveries in the queue use the daily quota. */
@@ -40,12 +41,19 @@ export async function customersAhead(
 export async function releaseQuota(
   tx: Queries,
   merchantId: MerchantId,
-  deliveries: readonly { key: string }[],
+  ids: readonly number[],
   at: Date,
 ): Promise<boolean> {
   const dayBefore = new Date(at.getTime() - DAY_MS).toISOString();
+  // Most have none: one look for all of them.
+  const users = await tx.all<{ key: string }>(
+    `select key from deliveries where ${ownIdIn(tx.engine, '$1', '$2')}
+      and exists (select 1 from reached_customers r where r.merchant_id = $1 and r.delivery_key = deliveries.key)
+      order by id`,
+    [merchantId, ids],
+  );
   let released = false;
-  for (const { key } of deliveries) {
+  for (const { key } of users) {
     const freed = await tx.run(
       `delete from reached_customers where merchant_id = $1 and delivery_key = $2 and not exists (
         select 1 from deliveries d where d.merchant_id = $1 and d.recipient = reached_customers.recipient

@@ -132,7 +132,8 @@ async function follow(
   const finished = written.filter(({ settlement }) => !isOpen(settlement.state));
   const failed = finished.filter(({ settlement }) => settlement.state === 'failed');
   const deliveriesOf = (list: readonly Outcome[]) => list.map(({ delivery }) => delivery);
-  const quotaFree = failed.length > 0 && (await releaseQuota(tx, merchantId, deliveriesOf(failed), at));
+  const failedIds = deliveriesOf(failed).map(({ id }) => id);
+  const quotaFree = failed.length > 0 && (await releaseQuota(tx, merchantId, failedIds, at));
   const events = await newEvents(tx, merchantId, written, at);
   const dueTimes = written
     .filter(({ settlement }) => isOpen(settlement.state))

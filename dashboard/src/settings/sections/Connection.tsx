@@ -60,6 +60,7 @@ function State({ channel, canTest }: { channel: ChannelView; canTest: boolean })
       <p className="channel-state" data-state={problem === undefined ? 'ok' : 'bad'} role="status">
         {problem === undefined ? t(test.data ? 'channelTestOk' : 'channelOk') : problem}
       </p>
+      {channel.number_id !== null && <p>{t('channelNumber', { id: channel.number_id })}</p>}
       <ErrorNotice text={test.error ? errorMessage(translation, test.error) : undefined} />
       {canTest && (
         <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>

@@ -12,7 +12,7 @@ const purposeOf = (userId: number) => `totp secret of user ${userId}`;
 export const SEALED_TOTP_SECRETS: Sealed = {
   table: 'totp_secrets',
   about: 'authenticator apps',
-  key: ['user_id'],
+  key: { user_id: 0 },
   column: 'sealed_secret',
   purposeOf: ({ user_id }) => purposeOf(Number(user_id)),
 };

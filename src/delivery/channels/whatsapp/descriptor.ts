@@ -17,6 +17,7 @@ export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
       option: 'phone-number-id',
       value: 'ID',
       about: 'the id of the number',
+      isNumber: true,
       isValid: matches(/^\d{5,25}$/),
       mustBe: 'the digits of the number’s id',
     },

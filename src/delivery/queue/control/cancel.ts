@@ -57,15 +57,20 @@ export async function cancel(
 ): Promise<number> {
   const time = at.toISOString();
   await lockLanes(tx, merchantId);
-  const rows = await tx.run<Lane & { id: number; key: string }>(
+  const rows = await tx.run<Lane & { id: number }>(
     `update deliveries set state = 'cancelled', due_at = $3, waiting_for = null, reason = null, updated_at = $3,
         last_code = coalesce($4, last_code)
       where ${ownIdIn(tx.engine, '$1', '$2')} and state in ('queued', 'waiting', 'failed')
-      returning id, key, recipient, mode`,
+      returning id, recipient, mode`,
     [merchantId, ids, time, code ?? null],
   );
   if (rows.length === 0) return 0;
-  const quotaFree = await releaseQuota(tx, merchantId, rows, at);
+  const quotaFree = await releaseQuota(
+    tx,
+    merchantId,
+    rows.map(({ id }) => id),
+    at,
+  );
   await releaseAndRecord(tx, merchantId, {
     lanes: rows,
     events: rows.map(({ id }) => ({ deliveryId: id, at: time, state: 'cancelled' })),

@@ -25,15 +25,21 @@ export async function readdress(
 ): Promise<boolean> {
   const time = at.toISOString();
   await lockLanes(tx, merchantId);
-  const locked = await tx.all<{ id: number; key: string; state: DeliveryState }>(
-    `select id, key, state from deliveries
+  const locked = await tx.all<{ id: number; state: DeliveryState }>(
+    `select id, state from deliveries
       where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and recipient = $3
         and coalesce(state, '') in ('queued', 'waiting', 'failed', 'cancelled')
       ${LOCKED[tx.engine]}`,
     [merchantId, conversationId, from],
   );
   const others = locked.filter((one) => one.id !== id && one.state !== 'cancelled');
-  const { queued } = await putBack(tx, merchantId, [{ id, state, recipient: phone }], NO_COUNTRY, at);
+  const { queued } = await putBack(
+    tx,
+    merchantId,
+    [{ id, state, recipient: from, to: phone }],
+    NO_COUNTRY,
+    at,
+  );
   if (queued.length === 0) return false;
   await tx.run(
     `update deliveries set recipient = $3, updated_at = $4,
@@ -44,7 +50,12 @@ export async function readdress(
     [merchantId, others.map((other) => other.id), phone, time],
   );
   const open = others.filter((other) => other.state !== 'failed');
-  await releaseQuota(tx, merchantId, open, at);
+  await releaseQuota(
+    tx,
+    merchantId,
+    open.map((other) => other.id),
+    at,
+  );
   await releaseAndRecord(tx, merchantId, {
     lanes: (['reply', 'campaign'] as const).map((mode) => ({ recipient: from, mode })),
     events: [

@@ -7,16 +7,16 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { freePort } from '../scripts/services.ts';
-import { runAsProcess } from './command.ts';
-import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
-import { commandOf, installFilter } from './deploy/systemd.ts';
-import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from './harness.ts';
-import { type InstalledPackage, installPackage, isRoot, NOBODY } from './installedPackage.ts';
-import { ABOUT } from './mcpClients.ts';
-import { findNode } from './packedClient.ts';
-import { root, run, type Serving, serve } from './process.ts';
-import { until } from './shops.ts';
+import { freePort } from '../../scripts/services.ts';
+import { runAsProcess } from '../command.ts';
+import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from '../databases.ts';
+import { commandOf, installFilter } from '../deploy/systemd.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../harness.ts';
+import { type InstalledPackage, installPackage, isRoot, NOBODY } from '../installedPackage.ts';
+import { ABOUT } from '../mcpClients.ts';
+import { findNode } from '../packedClient.ts';
+import { root, run, type Serving, serve } from '../process.ts';
+import { until } from '../shops.ts';
 
 const SIZE_MAX_MB = 60;
 
@@ -269,12 +269,12 @@ describe('the command of the systemd units', { skip: mayFilter ? false : 'only r
       const port = await freePort();
       const state = newFolder('worker-state');
       const command = commandOf('deskbell-worker.service', { ...installed, state, user: NOBODY });
-      const env = { ...ownEnv, ...database.env, DATA_DIR: '/var/lib/deskbell', METRICS_PORT: String(port) };
-      const worker = run(env, command, '/');
+      const own = { DEMO: 'false', DATA_DIR: '/var/lib/deskbell', METRICS_PORT: String(port) };
+      const worker = run({ ...ownEnv, ...database.env, ...own }, command, '/');
       try {
         await worker.waitForOutput(/sending messages/);
-        const own = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
-        assert.equal((await own('/healthz')).status, 200);
+        const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`);
+        assert.equal((await get('/healthz')).status, 200);
         const { json } = await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA });
         const token = json.access_token;
         const raised = await call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
@@ -282,15 +282,16 @@ describe('the command of the systemd units', { skip: mayFilter ? false : 'only r
         await call(server.url, 'POST', path, { token, body: { answer: 'Yes.' } });
         await until('it has sent the answer', async () =>
           /^deskbell_send_attempts_total\{.*outcome="sent".*\} 1$/m.test(
-            await (await own('/metrics')).text(),
+            await (await get('/metrics')).text(),
           ),
         );
-      } finally {
         assert.deepEqual(await worker.stop(), { code: 0, signal: null });
+        assert.match(worker.stdout(), /"msg":"stopped"/);
+      } finally {
+        await worker.stop();
         await server.stop();
         await database.remove();
       }
-      assert.match(worker.stdout(), /"msg":"stopped"/);
     },
   );
 });

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { newFolder, root, run } from './process.ts';
+import { newFolder, root, run } from '../process.ts';
 
 const NOT_COPIED = /(^|\/)(node_modules|\.git|data|dist-test)$|^(dist|bench|test)$|\.tgz$/;
 const current: string = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;

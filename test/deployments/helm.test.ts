@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Ajv } from 'ajv';
-import { install } from '../bench/peers/install.ts';
-import { run } from './command.ts';
+import { install } from '../../bench/peers/install.ts';
+import { run } from '../command.ts';
 import {
   createRenderer,
   findGo,
@@ -14,10 +14,10 @@ import {
   openYaml,
   type Renderer,
   toolsFolder,
-} from './deploy/chart.ts';
-import { deployFile } from './deploy/proxies.ts';
-import { settingNames } from './deploy/settings.ts';
-import { root } from './process.ts';
+} from '../deploy/chart.ts';
+import { deployFile } from '../deploy/proxies.ts';
+import { settingNames } from '../deploy/settings.ts';
+import { root } from '../process.ts';
 
 const MINIMUM = { publicUrl: 'https://desk.shop.example' };
 const EVERYTHING = {
