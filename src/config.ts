@@ -6,7 +6,8 @@ import { checkDatabaseUrls, checkSecretKeys } from './config/database.ts';
 import { readEmbeddings } from './config/embeddings.ts';
 import { allowedHosts, readHosts, readOrigins, readPublicUrl, readTrustProxy } from './config/hosts.ts';
 import { readMail } from './config/mail.ts';
-import { withSecretFiles } from './config/secretFiles.ts';
+import { openSecretFiles, withSecretFiles } from './config/secretFiles.ts';
+import { findBadLines, type SettingsFile } from './config/settingsFile.ts';
 import { readTelemetry, SAMPLERS } from './config/telemetry.ts';
 import { type Config, LOG_LEVELS } from './config/types.ts';
 import { unknownSettings } from './config/unknown.ts';
@@ -29,17 +30,30 @@ export class ConfigError extends Error {
 /** Of an installed Deskbell: its units and whoever runs a command get the same settings. */
 const SYSTEM_FILE = '/etc/deskbell/deskbell.env';
 
+/** What `loadEnvFile` has read. */
+let settingsFile: SettingsFile | undefined;
+/** Known also if the settings are not valid. */
+export const loadedFile = (): string | undefined => settingsFile?.file;
+
 /** Settings may also be in a file. The environment takes precedence. */
 export function loadEnvFile(): void {
-  if (existsSync('.env')) loadFile('.env', 'Make it a text file that this user may read.');
-  else if (PACKAGED && mayExist(SYSTEM_FILE)) {
-    loadFile(SYSTEM_FILE, 'Run this as the user deskbell: sudo -u deskbell deskbell …');
+  const hasSystemFile = PACKAGED && mayExist(SYSTEM_FILE);
+  settingsFile = undefined;
+  if (existsSync('.env')) {
+    const fix = 'Make it a text file that this user may read.';
+    loadFile('.env', fix, hasSystemFile ? SYSTEM_FILE : undefined);
+  } else if (hasSystemFile) {
+    loadFile(SYSTEM_FILE, `Run this as the user deskbell: sudo -u deskbell ${ownPath()} …`);
   }
 }
 
-function loadFile(file: string, fix: string): void {
+/** sudo does not look for programs in every folder. */
+const ownPath = () => (process.argv[1] === undefined ? PROGRAM : resolve(process.argv[1]));
+
+function loadFile(file: string, fix: string, ignored?: string): void {
   try {
     process.loadEnvFile(file);
+    settingsFile = { file: resolve(file), ignored, badLines: findBadLines(file) };
   } catch {
     throw new ConfigError([`The file ${file} cannot be read. ${fix}`]);
   }
@@ -248,6 +262,8 @@ export function readConfig(given: Environment = process.env): Config {
     // for files and token checks.
     hashesAtOnce: Math.max(1, Math.min(availableParallelism() + 1, threadPoolSize - 1)),
     unknownSettings: unknownSettings(env, reader.names),
+    settingsFile: given === process.env ? settingsFile : undefined,
+    openSecretFiles: openSecretFiles(given),
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;

@@ -15,7 +15,7 @@ export interface Metrics {
   streams(change: 1 | -1): void;
   waits(change: 1 | -1): void;
   /** Sets the figures of this scrape. Without the database they are missing, and the last ones stay. */
-  set(connections: Connections, figures: Figures | undefined): void;
+  set(connections: Connections, figures: Figures | undefined, isUp: boolean): void;
   text(): Promise<string>;
   contentType: string;
   /** For other formats. */
@@ -143,7 +143,7 @@ type MakeGauge = <Label extends string>(name: string, help: string, ...labels: L
 function createFigureGauges(gauge: MakeGauge): Metrics['set'] {
   const databaseUp = gauge(
     'deskbell_database_up',
-    '1 if the database responded to this scrape, otherwise 0.',
+    '1 if the database responded to this scrape and its disk can be written, otherwise 0.',
   );
   const connections = gauge(
     'deskbell_database_connections',
@@ -200,12 +200,12 @@ function createFigureGauges(gauge: MakeGauge): Metrics['set'] {
     'Merchants with documents that have no vectors yet.',
   );
 
-  return (used, figures) => {
+  return (used, figures, isUp) => {
     connections.set({ state: 'in_use' }, used.inUse);
     connections.set({ state: 'idle' }, used.idle);
     connections.set({ state: 'waiting' }, used.waiting);
     connectionsMax.set(used.max);
-    databaseUp.set(figures ? 1 : 0);
+    databaseUp.set(isUp ? 1 : 0);
     if (!figures) return;
     open.set(figures.open);
     oldest.set(figures.oldestSeconds);

@@ -63,7 +63,7 @@ interface ServerOptions {
 }
 
 const NO_USERS =
-  `There are no users yet. Create the first one: ${PROGRAM} merchant add "My shop", then ` +
+  `There are no users yet. Create the first one: ${PROGRAM} merchant add "My shop" --country ES, then ` +
   `${PROGRAM} user add --merchant 1 --email me@shop.example --name "My name"`;
 const CLEAN_UP_EVERY_MS = 10 * 60_000;
 const CLOSE_IDLE_EVERY_MS = 50;
@@ -75,7 +75,13 @@ export async function openServer(
   now = () => new Date(),
   { demoHistory = false, keyCheckEveryMs }: ServerOptions = {},
 ): Promise<Server> {
-  const opened = await openDatabase(config, 'serve', (error) =>
+  const toLog = {
+    onWait: (why: string) => log.info(why),
+    onAway: (problem: string) =>
+      log.error({ problem }, 'the database is away; will retry until it works again'),
+    onBack: () => log.info('the database works again'),
+  };
+  const opened = await openDatabase({ ...config, ...toLog }, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
   );
   const metrics = createMetrics({ version: VERSION, engine: opened.engine, role: 'server' });

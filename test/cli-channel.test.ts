@@ -240,6 +240,13 @@ onEachEngine('channels on the command line', (engine) => {
     }
     const failed = await deskbell(['delivery', 'list', '--merchant', '1', '--state', 'failed']);
     assert.match(failed.stdout, /^ID +WRITTEN[^\n]+\n\d+ .* failed +\d+ +– +\S/);
+    const all = await json(['delivery', 'list', '--state', 'failed']);
+    assert.deepEqual(
+      all.map((row: { merchant_id: number; id: number }) => [row.merchant_id, row.id]),
+      [[1, Number(id)]],
+    );
+    const everywhere = await deskbell(['delivery', 'list']);
+    assert.match(everywhere.stdout, /^MERCHANT +ID +WRITTEN/);
     const shown = await deskbell(['delivery', 'show', id, '--merchant', '1']);
     assert.match(shown.stdout, /content +ab\n.+AT \(UTC\).+ failed +HTTP_404 /s);
     assertFailure(await deskbell(['delivery', 'show', id, '--merchant', '2']), 1, /has no delivery/);
@@ -267,6 +274,11 @@ onEachEngine('channels on the command line', (engine) => {
       SECRET,
     );
     await sending.worker.stop();
+    // A worker that stopped before it looked once more leaves its queue like this.
+    await sending.database.run(
+      `update delivery_queues set due_at = '2026-01-01T00:00:00.000Z' returning 1 as one`,
+    );
+    assert.match((await deskbell(['doctor'])).stdout, /✔ No message is waiting to be sent\./);
     await sending.put(FIRST, { at: new Date(Date.now() - 10 * 60_000) });
     const broken = await deskbell(['doctor']);
     assert.equal(broken.code, 1);
@@ -276,7 +288,7 @@ onEachEngine('channels on the command line', (engine) => {
     );
     assert.match(
       broken.stdout,
-      /✖ 1 message to be sent, but no worker sends them: the first has been due for 10 minutes\.\n +Start the server/,
+      /✖ 1 message to be sent, but no worker sends it: it has been due for 10 minutes\.\n +Start the server/,
     );
   });
 

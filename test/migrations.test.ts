@@ -20,7 +20,7 @@ const OLD_SUMS = [
   '7726789830885edb',
   '1d155a2c893be12a',
 ];
-const CHANGED = /^Migration 1_foundation was changed after it was applied\. Restore its file\.$/;
+const CHANGED = /^Migration 0001_foundation was changed after it was applied\. Restore its file\.$/;
 
 onEachEngine('migrations', (engine) => {
   let testDatabase: TestDatabase;

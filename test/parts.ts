@@ -31,7 +31,6 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
   'background.ts': EVERYTHING,
   'cleanUp.ts': EVERYTHING,
   'reseal.ts': EVERYTHING,
-  'regularly.ts': [],
   'server.ts': EVERYTHING,
   cli: EVERYTHING,
   'app.ts': [
@@ -148,7 +147,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   demo: ['contract/', PORT],
   http: HTTP_IMPORTS,
-  database: ['contract/ids.ts', 'installation.ts', 'version.ts'],
+  database: ['contract/ids.ts', 'installation.ts', 'systemErrors.ts', 'version.ts'],
   'config.ts': [
     'config/',
     'delivery/channels/descriptors.ts',
@@ -166,7 +165,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
     'http/address.ts',
     'installation.ts',
   ],
-  'log.ts': ['config.ts', 'tracing.ts'],
+  'log.ts': ['config.ts', PORT, 'tracing.ts'],
   'tracing.ts': [],
   // Loaded only with OTEL_ settings.
   telemetry: [
@@ -179,7 +178,8 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
   'installation.ts': [],
   'metrics.ts': [],
   'secrets.ts': [],
-  'startProblem.ts': ['config.ts', PORT, 'secrets.ts'],
+  'startProblem.ts': ['config.ts', PORT, 'database/problems.ts', 'secrets.ts', 'systemErrors.ts'],
+  'systemErrors.ts': [],
   'storage.ts': [
     'config.ts',
     'conversations/store.ts',

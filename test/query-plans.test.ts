@@ -90,7 +90,7 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
   },
   {
     statement:
-      /from delivery_queues q where q\.due_at < '9999\S+' and q\.endpoint_id = 0 order by q\.due_at limit 1000$/,
+      /from delivery_queues q where q\.due_at <(= .1| '9999\S+' and q\.endpoint_id = 0) order by q\.due_at limit 1000$/,
     why: 'metrics: the first thousand of an index, and the first row of an index for each',
   },
   {

@@ -54,7 +54,7 @@ describe('a secret in a file', () => {
   const folder = newFolder();
   const write = (name: string, content: string | Buffer) => {
     const file = join(folder, name);
-    writeFileSync(file, content);
+    writeFileSync(file, content, { mode: 0o600 });
     return file;
   };
 

@@ -302,7 +302,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       await testDatabase.remove();
       await refusesToOpen(
         testDatabase.env,
-        /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist\.$/,
+        /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist: create it, or correct DATABASE_URL\.$/,
       );
     });
     it('for several servers if none accepts writes', async () => {
@@ -343,7 +343,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       'a migration that was changed after it was applied',
       {},
       `update schema_migrations set checksum = 'other' where version = 1`,
-      /^Migration 1_\w+ was changed after it was applied\./,
+      /^Migration 0001_\w+ was changed after it was applied\./,
       refusesToOpen,
     ],
   ] as const) {

@@ -95,7 +95,7 @@ const queue = withTables(async ({ database, now }) => {
   if (dueSince !== undefined && now().getTime() - Date.parse(dueSince) > LATE_MS) {
     findings.push(
       ...bad(
-        `${messages}, but no worker sends them: the first has been due for ${minutes(dueSince)}.`,
+        `${messages}, but no worker sends ${queued === 1 ? 'it: it has' : 'them: the first has'} been due for ${minutes(dueSince)}.`,
         `Start the server or, with WORKER=false, a worker: "${PROGRAM} work".`,
       ),
     );

@@ -19,6 +19,7 @@ import { storedBytes } from '../storage.ts';
 import { VERSION } from '../version.ts';
 import { PROGRAM } from './command.ts';
 import { changeProgress, databasePlace } from './database.ts';
+import { disk } from './doctor/disk.ts';
 import { count } from './terminal.ts';
 
 export interface Finding {
@@ -91,11 +92,20 @@ const database: Check = async ({ config, database, absence }) => {
   if (!absence) return hint('There is no database yet.', 'The server creates it when it first starts.');
   return bad(
     absence.message,
-    config.databaseUrl === undefined
-      ? 'Fix the folder, or set DATA_DIR.'
-      : 'Start it, or correct DATABASE_URL.',
+    config.databaseUrl === undefined ? 'Fix the folder, or set DATA_DIR.' : fixOf(absence.message),
   );
 };
+
+/** The message may already say what to do, and then another advice would be wrong. */
+function fixOf(problem: string): string {
+  if (/PgBouncer|not complete/.test(problem)) return 'See "PostgreSQL" in docs/production.md.';
+  if (problem.includes('different databases')) return 'Correct the one that leads to the wrong database.';
+  if (problem.includes('older than')) return 'Upgrade PostgreSQL.';
+  const setting = problem.includes('DATABASE_DIRECT_URL') ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL';
+  return /nothing answers|timeout|terminated/i.test(problem)
+    ? `Start it, or correct ${setting}.`
+    : `Correct ${setting}, or what the message names.`;
+}
 
 const migrations: Check = async ({ database }) => {
   if (!database) return [];
@@ -305,6 +315,7 @@ const embeddings: Check = async ({ config }) => {
 /** In display order. */
 export const CHECKS: readonly Check[] = [
   dataFolder,
+  disk,
   dataFiles,
   secretFile,
   database,

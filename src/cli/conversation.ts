@@ -88,12 +88,14 @@ input is read.`,
       const summary = await withDatabase(async (database, { defaultCountry }) => {
         const { id, country } = await merchantOf(database, given.merchant);
         const { stream, fractionRead } = openFile(FILE);
-        const record = () => recordCommand(database, 'conversations.imported', id);
+        // Before the first write: an import has many transactions and may be interrupted.
+        const onFirstWrite = () => recordCommand(database, 'conversations.imported', id);
         return importConversations(
           database,
           { id, country: country ?? defaultCountry },
-          { chunks: beforeFirst(stream, record), format },
+          { chunks: stream, format },
           {
+            onFirstWrite,
             onBadLine: (line, reason) =>
               progress.note(json ? JSON.stringify({ line, error: reason }) : `Line ${line}: ${reason}.`),
             onProgress: (soFar) => progress.show(count(totalOf(soFar), 'line'), fractionRead()),
@@ -133,16 +135,6 @@ function openFile(file: string): { stream: AsyncIterable<Buffer>; fractionRead: 
   const stream: ReadStream = createReadStream(path);
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   return { stream, fractionRead: () => (size > 0 ? stream.bytesRead / size : undefined) };
-}
-
-/** Acts before the first chunk is used: an import has many transactions and may be interrupted. */
-async function* beforeFirst(stream: AsyncIterable<Buffer>, act: () => Promise<void>) {
-  let isFirst = true;
-  for await (const chunk of stream) {
-    if (isFirst) await act();
-    isFirst = false;
-    yield chunk;
-  }
 }
 
 const explainFile = (file: string) => (error: NodeJS.ErrnoException) => {

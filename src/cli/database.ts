@@ -60,7 +60,9 @@ async function join(config: Config, make: boolean): Promise<Database> {
   if (!make && !databaseExists(config)) {
     throw new Failure(`There is no database in ${config.dataDir} yet. ${PREPARE}`);
   }
-  return openDatabase(config, 'command');
+  // On standard error, because standard output is for the result.
+  const onWait = (why: string) => void process.stderr.write(`${why}\n`);
+  return openDatabase({ ...config, onWait }, 'command');
 }
 
 async function requireTables(database: Database): Promise<void> {

@@ -1,6 +1,6 @@
 import { recordMigrations } from '../audit/record.ts';
 import type { Database } from '../database/database.ts';
-import { type MigrationStatus, migrate, migrationStatus } from '../database/migrate.ts';
+import { fileNameOf, type MigrationStatus, migrate, migrationStatus } from '../database/migrate.ts';
 import { listChanges } from '../database/upgrade/changes.ts';
 import { databaseVersion } from '../database/vitals.ts';
 import { VERSION } from '../version.ts';
@@ -26,7 +26,7 @@ export const commands = {
         text:
           applied.length === 0
             ? 'The database is up to date.'
-            : `${count(applied.length, 'migration')} applied: ${applied.map(fileName).join(', ')}.`,
+            : `${count(applied.length, 'migration')} applied: ${applied.map(fileNameOf).join(', ')}.`,
         json: { applied },
       };
     },
@@ -42,7 +42,7 @@ export const commands = {
         const newer = migrations.filter((migration) => migration.newer).length;
         const changes = pending === 0 ? await listChanges(database) : [];
         const table = createTable([
-          { title: 'MIGRATION', value: fileName },
+          { title: 'MIGRATION', value: fileNameOf },
           {
             title: 'APPLIED (UTC)',
             value: ({ applied_at, newer }: MigrationStatus) =>
@@ -65,5 +65,3 @@ export const commands = {
       }),
   }),
 };
-
-const fileName = ({ version, name }: MigrationStatus) => `${String(version).padStart(4, '0')}_${name}`;

@@ -10,7 +10,7 @@ import { DELIVERIES } from '../delivery/queue/enqueue.ts';
 import { readTimeline } from '../delivery/queue/events.ts';
 import type { DeliveryState } from '../delivery/queue/table.ts';
 import { MAILS } from '../mail/queue.ts';
-import { countryOf } from '../merchants/store.ts';
+import { countryOf, listMerchantIds } from '../merchants/store.ts';
 import { countToSend, toSendText } from './backup/toSend.ts';
 import { command, Failure, UsageError } from './command.ts';
 import { MERCHANT, merchantOf, pagesOf, withDatabase } from './database.ts';
@@ -21,9 +21,11 @@ const PAGE_SIZE = 500;
 
 export const commands = {
   list: command({
-    about: 'List a merchant’s messages, newest first',
+    about: 'List messages, newest first',
+    details:
+      'Without --merchant those of all merchants, one merchant after another: for example after a restore.',
     options: {
-      merchant: MERCHANT,
+      merchant: { type: 'string', value: 'ID', about: 'Only those of this merchant: see "merchant list"' },
       state: { type: 'string', value: DELIVERY_STATES.join('|'), about: 'Only those in this state' },
     },
     run: async (given) => {
@@ -33,6 +35,9 @@ export const commands = {
       }
       return {
         columns: [
+          ...(given.merchant === undefined
+            ? [{ title: 'MERCHANT', value: (row: { merchant_id: number }) => row.merchant_id }]
+            : []),
           { title: 'ID', value: ({ id }) => id },
           { title: 'WRITTEN (UTC)', value: ({ created_at }) => minute(created_at) },
           { title: 'TO', value: ({ recipient }) => recipient },
@@ -43,7 +48,8 @@ export const commands = {
           { title: 'WHY', value: ({ reason, last_error }) => reason ?? last_error },
         ],
         pages: pagesOf(async function* (database) {
-          yield* pages(database, (await merchantOf(database, given.merchant)).id, state);
+          if (given.merchant === undefined) yield* pagesOfAll(database, state);
+          else yield* pages(database, (await merchantOf(database, given.merchant)).id, state);
         }),
         none: 'No messages found.',
       };
@@ -251,6 +257,20 @@ async function* pages(database: Database, merchantId: MerchantId, state: Deliver
     yield page;
     if (page.length < PAGE_SIZE) return;
     beforeId = page.at(-1)!.id;
+  }
+}
+
+const MERCHANTS_AT_ONCE = 100;
+
+/** One merchant after another, so that no statement reads the messages of all of them. */
+async function* pagesOfAll(database: Database, state: DeliveryState | undefined) {
+  for (let last = 0; ; ) {
+    const ids = await listMerchantIds(database, last, MERCHANTS_AT_ONCE);
+    for (const id of ids)
+      for await (const page of pages(database, id, state))
+        yield page.map((delivery) => ({ merchant_id: id, ...delivery }));
+    if (ids.length < MERCHANTS_AT_ONCE) return;
+    last = ids.at(-1)!;
   }
 }
 

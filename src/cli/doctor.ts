@@ -1,6 +1,8 @@
-import { ConfigError, readConfig } from '../config.ts';
+import { ConfigError, loadedFile, readConfig } from '../config.ts';
 import { type Database, DatabaseProblem } from '../database/database.ts';
 import { databaseExists, openDatabase } from '../database/open.ts';
+import { databaseMessage } from '../database/problems.ts';
+import { systemProblem } from '../systemErrors.ts';
 import { backupChecks } from './backup/checks.ts';
 import { CHANNEL_CHECKS } from './channelChecks.ts';
 import { CHECKS, type Finding } from './checks.ts';
@@ -49,6 +51,7 @@ async function examine(full: boolean): Promise<Finding[]> {
 }
 
 function readSettings(findings: Finding[]) {
+  findings.push({ state: 'good', message: `Settings: ${loadedFile() ?? 'only the environment'}.` });
   try {
     const config = readConfig();
     findings.push({ state: 'good', message: 'The settings are valid.' });
@@ -65,11 +68,16 @@ function readSettings(findings: Finding[]) {
   }
 }
 
+const problemOf = (error: NodeJS.ErrnoException): string =>
+  error instanceof DatabaseProblem
+    ? error.message
+    : (databaseMessage(error) ?? systemProblem(error) ?? `${error.code ?? error.constructor.name}.`);
+
 /** A check that fails is a finding, too; the others still run. */
 const failed = (error: NodeJS.ErrnoException): Finding[] => [
   {
     state: 'bad',
-    message: `A check failed: ${error instanceof DatabaseProblem ? error.message : `${error.code ?? error.constructor.name}.`}`,
+    message: `A check failed: ${problemOf(error)}`,
     fix: 'Run this as the user who runs Deskbell.',
   },
 ];

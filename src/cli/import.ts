@@ -31,6 +31,7 @@ interface Source {
 }
 
 interface Watcher {
+  onFirstWrite(): Promise<void>;
   onBadLine(line: number, reason: string): void;
   onProgress(soFar: Summary): void;
 }
@@ -48,7 +49,7 @@ export async function importConversations(
   database: Database,
   merchant: Owner,
   { chunks, format }: Source,
-  { onBadLine, onProgress }: Watcher,
+  { onFirstWrite, onBadLine, onProgress }: Watcher,
 ): Promise<Summary> {
   const summary: Summary = { added: 0, updated: 0, unchanged: 0, failed: 0 };
   const batch = new Map<string, NewConversation>();
@@ -69,6 +70,7 @@ export async function importConversations(
   async function write(): Promise<void> {
     if (batch.size === 0) return;
     const startedAt = performance.now();
+    if (lastWriteAt === 0) await onFirstWrite();
     lastWriteAt = Math.max(Date.now(), lastWriteAt + 1);
     try {
       const done = await upsertConversations(

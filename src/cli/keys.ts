@@ -1,5 +1,6 @@
 import { listKeys, rotateKeys } from '../auth/keys.ts';
 import { openFittingVault, readVault } from '../auth/vault.ts';
+import { findKey } from './backup/key.ts';
 import { command, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
 import { reportSealed } from './keys/sealed.ts';
@@ -25,12 +26,18 @@ export const commands = {
 
   status: command({
     about: 'Show what SECRET_KEY and SECRET_KEY_PREVIOUS have encrypted',
-    details: 'Says when SECRET_KEY_PREVIOUS can be removed. Changes nothing.',
+    details: `Says when SECRET_KEY_PREVIOUS can be removed, and which fingerprints the keys have: a backup names that of the key it
+needs. Changes nothing.`,
     run: () =>
       withDatabase(async (database, config) => {
         const vault = readVault(config);
         if (!vault) throw new Failure(`${config.secretKeyFile} is missing. Restore it.`);
+        const { place, fingerprint, previousFingerprint } = await findKey(database, config);
         const { rows, total, previousNeeded, summary } = await reportSealed(database, vault);
+        const fingerprints = [
+          `Fingerprint of ${place}: ${fingerprint}.`,
+          ...(previousFingerprint ? [`Fingerprint of SECRET_KEY_PREVIOUS: ${previousFingerprint}.`] : []),
+        ];
         const table = createTable([
           { title: 'ROWS', value: ({ what }) => what },
           { title: 'SECRET_KEY', value: ({ current }) => current },
@@ -38,8 +45,12 @@ export const commands = {
           { title: 'NEITHER', value: ({ neither }) => neither },
         ]);
         return {
-          text: `${table(rows)}\n\n${summary}`,
-          json: { rows, total, previous_needed: previousNeeded, summary },
+          text: `${table(rows)}\n\n${fingerprints.join('\n')}\n${summary}`,
+          json: {
+            ...{ rows, total, previous_needed: previousNeeded, summary },
+            fingerprint,
+            previous_fingerprint: previousFingerprint ?? null,
+          },
         };
       }),
   }),

@@ -44,7 +44,7 @@ are imported. Use - as FILE for standard input.`,
       await withDatabase(async (database, config) => {
         const merchant = await merchantOf(database, given.merchant);
         // First, because an import has many transactions and may be interrupted.
-        await recordCommand(database, 'documents.imported', merchant.id);
+        if (contents.length > 0) await recordCommand(database, 'documents.imported', merchant.id);
         await importDocuments(database, merchant.id, contents, {
           storage: openStorage(config),
           now: () => new Date(),

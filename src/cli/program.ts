@@ -1,8 +1,10 @@
 import { nearest } from '../config/nearest.ts';
 import { ConfigError, settingsHelp } from '../config.ts';
-import { DatabaseProblem, DatabaseUnavailable } from '../database/database.ts';
+import { DatabaseProblem } from '../database/database.ts';
+import { databaseMessage } from '../database/problems.ts';
 import { PACKAGED } from '../installation.ts';
 import { VaultError } from '../secrets.ts';
+import { systemProblem } from '../systemErrors.ts';
 import { VERSION } from '../version.ts';
 import { helpOf, readArguments } from './arguments.ts';
 import { type Command, type CommandFile, Failure, type Outcome, PROGRAM, UsageError } from './command.ts';
@@ -166,12 +168,6 @@ function explain(error: unknown, json: boolean): string {
   if (error instanceof ConfigError) return error.problems.join('\n');
   const plain = [UsageError, Failure, DatabaseProblem, VaultError];
   if (error instanceof Error && plain.some((kind) => error instanceof kind)) return error.message;
-  if (error instanceof DatabaseUnavailable)
-    return 'The database does not respond or cannot write. Try again.';
-  const { code, message, stack } = error as NodeJS.ErrnoException;
-  // The database's own message may contain values.
-  if ('severity' in (error as object) || 'errcode' in (error as object))
-    return `The database returned an error: ${code}.`;
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return `No permission: ${message}`;
-  return json ? message : (stack ?? message);
+  const { message, stack } = error as Error;
+  return databaseMessage(error) ?? systemProblem(error) ?? (json ? message : (stack ?? message));
 }

@@ -93,6 +93,15 @@ export async function readPassword(): Promise<string> {
   }
 }
 
+/** Says once, on standard error, why a command waits: otherwise it seems to hang. */
+export function noticeWait(text: string): () => void {
+  let isSaid = false;
+  return () => {
+    if (!isSaid) process.stderr.write(`${text}\n`);
+    isSaid = true;
+  };
+}
+
 export interface Progress {
   show(text: string, fraction: number | undefined): void;
   /** Prints a line above the bar. */

@@ -1,5 +1,5 @@
 import { DESCRIPTORS } from '../delivery/channels/descriptors.ts';
-import { type ChannelSettings, fieldProblems, isFilledIn } from '../delivery/channels/fields.ts';
+import { type ChannelSettings, type Field, fieldProblems, isFilledIn } from '../delivery/channels/fields.ts';
 import { type CountryCode, isCountry } from '../delivery/phone.ts';
 import type { Reader } from './values.ts';
 
@@ -23,7 +23,14 @@ export function readChannel(name: string, { text, flag }: Reader, problems: stri
     // A channel that is not chosen is checked only if it is filled in: merchants' own channels do not need it.
     if (isChosen || isFilledIn(descriptor.fields, settings)) {
       const found = fieldProblems(descriptor.fields, settings);
-      problems.push(...found.map(({ field, text: problem }) => `${field.variable} ${problem}`));
+      const must = (field: Field) =>
+        settings[field.key] === undefined ? `be set with CHANNEL=${name}: it must ` : '';
+      problems.push(
+        ...found.map(
+          ({ field, text: problem }) =>
+            `${field.variable} ${problem.replace('must ', `must ${must(field)}`)}`,
+        ),
+      );
     }
   }
   return { name, settings: chosen };

@@ -21,9 +21,14 @@ export function checkSecretKeys(
   { secretKey, secretKeyPrevious, databaseUrl }: Keys,
   problems: string[],
 ): void {
-  const problem =
-    secretKey !== undefined ? secretKeyProblem(secretKey) : databaseUrl && 'must be set with DATABASE_URL.';
+  const problem = secretKey === undefined ? undefined : secretKeyProblem(secretKey);
   if (problem) problems.push(`SECRET_KEY ${problem} Run "${PROGRAM} secret" to create one.`);
+  // A new key would be wrong for a database that was moved or restored.
+  if (secretKey === undefined && databaseUrl)
+    problems.push(
+      'SECRET_KEY must be set with DATABASE_URL. Set the key of this database; ' +
+        `only for a new database, run "${PROGRAM} secret" to create one.`,
+    );
   if (secretKeyPrevious !== undefined && secretKeyPrevious === secretKey) {
     problems.push('SECRET_KEY_PREVIOUS must be the key before SECRET_KEY, not the same key.');
   }

@@ -1,3 +1,4 @@
+import { type SettingsFile, settingsFileRisks } from './settingsFile.ts';
 import type { UnknownSetting } from './unknown.ts';
 
 interface Settings {
@@ -5,6 +6,8 @@ interface Settings {
   trustProxy: boolean | number | string;
   allowedHosts: string[] | undefined;
   unknownSettings: readonly UnknownSetting[];
+  settingsFile: SettingsFile | undefined;
+  openSecretFiles: readonly string[];
 }
 
 /** Valid settings that are probably a mistake. The server logs them at its start, and the doctor shows them. */
@@ -13,8 +16,16 @@ export function riskySettings({
   allowedHosts,
   host,
   unknownSettings,
+  settingsFile,
+  openSecretFiles,
 }: Settings): { message: string; fix: string }[] {
-  const risks: { message: string; fix: string }[] = [];
+  const risks = settingsFileRisks(settingsFile);
+  for (const setting of openSecretFiles) {
+    risks.push({
+      message: `All users of this machine can read the file of ${setting}.`,
+      fix: 'Give it to the user who runs Deskbell, with mode 600.',
+    });
+  }
   if (trustProxy === true) {
     risks.push({
       message: 'TRUST_PROXY is true: clients can pretend to have any address and avoid the limits.',

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { Environment } from './values.ts';
 
 /** Settings that may contain a secret. Each may be in a file instead: `SECRET_KEY_FILE` names the file of `SECRET_KEY`. */
@@ -48,14 +48,27 @@ export function withSecretFiles(env: Environment, problems: string[]): Environme
   return Object.keys(read).length === 0 ? env : { ...env, ...read };
 }
 
+/** Docker and Podman put secrets here, for everybody in the container. */
+const CONTAINER_FOLDER = /^\/(var\/)?run\/secrets\//;
+
+/** The settings whose files every user of this machine can read. */
+export const openSecretFiles = (env: Environment): string[] =>
+  SECRET_SETTINGS.map(fileSettingOf).filter((setting) => {
+    const file = env[setting]?.trim();
+    if (!file || CONTAINER_FOLDER.test(file)) return false;
+    return ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0;
+  });
+
 class Unusable extends Error {}
 
 function readSecret(file: string): string {
+  // Opening a pipe would wait for somebody who writes to it.
+  const stats = statSync(file);
+  if (!stats.isFile()) throw new Unusable(stats.isDirectory() ? 'is a folder' : 'is not a regular file');
   const descriptor = openSync(file, 'r');
   try {
     const bytes = Buffer.alloc(BYTES_MAX + 1);
     let length = 0;
-    // A pipe gives its content in pieces.
     for (let read = -1; read !== 0 && length < bytes.length; length += read) {
       read = readSync(descriptor, bytes, length, bytes.length - length, null);
     }
@@ -72,7 +85,6 @@ function readSecret(file: string): string {
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
   EACCES: 'cannot be read by this user',
-  EISDIR: 'is a folder',
 };
 
 const reasonOf = (error: NodeJS.ErrnoException): string =>

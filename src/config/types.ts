@@ -2,6 +2,7 @@ import type { CountryCode } from '../delivery/phone.ts';
 import type { ChannelConfig, readOperatorSettings } from './channel.ts';
 import type { EmbeddingsConfig } from './embeddings.ts';
 import type { MailConfig } from './mail.ts';
+import type { SettingsFile } from './settingsFile.ts';
 import type { TelemetryConfig } from './telemetry.ts';
 import type { UnknownSetting } from './unknown.ts';
 
@@ -108,6 +109,10 @@ export interface Config {
   hashesAtOnce: number;
   /** Variables that look like settings but are none. */
   unknownSettings: readonly UnknownSetting[];
+  /** Absent: all settings are in the environment. */
+  settingsFile: SettingsFile | undefined;
+  /** Settings like SECRET_KEY_FILE whose files other users of this machine can read. */
+  openSecretFiles: readonly string[];
 }
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;

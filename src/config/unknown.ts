@@ -31,6 +31,9 @@ export function unknownSettings(env: Environment, read: ReadonlySet<string>): Un
     .filter((name) => !all.has(name) && !OF_KUBERNETES.test(name) && !env[name]?.startsWith('tcp://'))
     .sort()
     .flatMap((name): UnknownSetting[] => {
+      // Only secrets may be in a file.
+      const [, base = ''] = /^(\w+)_FILE$/.exec(name) ?? [];
+      if (known.includes(base)) return [{ name, near: base }];
       const near = nearest(name, [...all]);
       const isClose = near !== undefined && name.length >= LENGTH_MIN && areClose(name, near);
       if (isClose || PREFIXES.test(name)) return [{ name, near }];

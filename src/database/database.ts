@@ -85,6 +85,11 @@ export interface Database extends Queries {
   announce(name: string): Promise<void>;
   /** How many processes have announced a name. One for the embedded database, which has only one server. */
   countAnnounced(name: string): Promise<number>;
+  /**
+   * False while writes fail because of the disk: it is full, read-only or broken. Then this tries one, so that it becomes
+   * true again by itself. PostgreSQL reports such a problem to each writer, and its operator watches its disk.
+   */
+  canWrite(): Promise<boolean>;
   /** How many connections are used now. The embedded database has one that writes. */
   connections(): Connections;
   close(): Promise<void>;
@@ -121,7 +126,10 @@ export function afterCommit(queries: Database | Transaction, effect: () => void)
 }
 
 /** The database cannot be reached, or refuses every write, at the moment. */
-export class DatabaseUnavailable extends Error {}
+export class DatabaseUnavailable extends Error {
+  /** The outage is in the log already, in one line: its victims need no line of their own. */
+  isReported = false;
+}
 
 /** The database cannot be opened. The message is one line for the person who started the program. */
 export class DatabaseProblem extends Error {}

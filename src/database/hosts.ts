@@ -26,13 +26,34 @@ const CHOOSE_MAX_MS = 900;
 const CHOOSE_AGAIN_MS = 200;
 const WATCH_EVERY_MS = 1000;
 
-/** With a single host the driver does everything. */
+/**
+ * After a failed attempt, such as without the password that the server wants, the driver leaves the connection open. The
+ * server would close it only after a minute, and until then this process would not end.
+ */
+class PromptClient extends pg.Client {
+  override connect(): Promise<pg.Client>;
+  override connect(callback: ((error: Error) => void) | ((error: null, client: pg.Client) => void)): void;
+  override connect(callback?: (error: never, client: never) => void): Promise<pg.Client> | undefined {
+    const connected = super.connect().catch((error: unknown) => {
+      this.connection.stream.destroy();
+      throw error;
+    });
+    if (!callback) return connected;
+    connected.then(
+      () => callback(null as never, this as never),
+      (error) => callback(error as never, undefined as never),
+    );
+    return undefined;
+  }
+}
+
+/** With a single host the driver does everything else. */
 export function createHosts(url: string): Hosts {
   const address = readPostgresAddress(url);
   const [first] = address.hosts as [PostgresHost];
   if (address.hosts.length === 1) {
     return {
-      Client: pg.Client,
+      Client: PromptClient,
       url: first.url,
       invalidate() {},
       isOutdated: () => false,
@@ -74,7 +95,7 @@ export function createHosts(url: string): Hosts {
   };
   const servers = new WeakMap<pg.Client, PostgresHost>();
 
-  class ChoosingClient extends pg.Client {
+  class ChoosingClient extends PromptClient {
     override connect(): Promise<pg.Client>;
     override connect(callback: ((error: Error) => void) | ((error: null, client: pg.Client) => void)): void;
     override connect(callback?: (error: never, client: never) => void): Promise<pg.Client> | undefined {
@@ -135,7 +156,7 @@ export function createHosts(url: string): Hosts {
 async function findServer(address: PostgresAddress): Promise<PostgresHost> {
   const problems: unknown[] = [];
   const asked = address.hosts.map(async (server) => {
-    const client = new pg.Client({
+    const client = new PromptClient({
       connectionString: server.url,
       connectionTimeoutMillis: CHOOSE_MAX_MS,
       query_timeout: CHOOSE_MAX_MS,

@@ -13,6 +13,10 @@ export interface MigrationStatus {
   newer?: true;
 }
 
+/** As in the folder: 0030_erasure. */
+export const fileNameOf = ({ version, name }: Pick<MigrationStatus, 'version' | 'name'>): string =>
+  `${String(version).padStart(4, '0')}_${name}`;
+
 type Reads = Pick<Database, 'engine' | 'all' | 'one'>;
 type AppliedMigration = MigrationStatus & { checksum: string; applied_at: string };
 
@@ -100,7 +104,7 @@ async function appliedMigrations(database: Reads, known: readonly Migration[]): 
       unknown.push(row);
     } else if (migration.checksum !== statementSumOf(row.checksum, database.engine)) {
       throw new DatabaseProblem(
-        `Migration ${row.version}_${row.name} was changed after it was applied. Restore its file.`,
+        `Migration ${fileNameOf(row)} was changed after it was applied. Restore its file.`,
       );
     }
   }
@@ -128,7 +132,7 @@ async function refuseTooNew(
     if (oldest && compareVersions(VERSION, oldest) >= 0) continue;
     const needs = oldest ? `, which needs at least Deskbell ${oldest}` : '';
     throw new DatabaseProblem(
-      `The database is newer than this Deskbell (${VERSION}): it has migration ${version}_${name}${needs}. Upgrade Deskbell.`,
+      `The database is newer than this Deskbell (${VERSION}): it has migration ${fileNameOf({ version, name })}${needs}. Upgrade Deskbell.`,
     );
   }
 }

@@ -11,6 +11,11 @@ interface DatabaseOptions {
   databasePoolSize: number;
   databasePreparedStatements: boolean;
   databaseDirectUrl?: string | undefined;
+  /** Says why a migration waits for others. */
+  onWait?: (why: string) => void;
+  /** PostgreSQL is away, and works again. */
+  onAway?: (problem: string) => void;
+  onBack?: () => void;
 }
 
 /**
@@ -47,6 +52,9 @@ async function openEngine(
     poolSize: options.databasePoolSize,
     preparedStatements: options.databasePreparedStatements,
     directUrl: options.databaseDirectUrl,
+    onWait: options.onWait,
+    onAway: options.onAway,
+    onBack: options.onBack,
     ...(onConnectionLost ? { onConnectionLost } : {}),
   });
 }

@@ -46,7 +46,7 @@ export async function refuseOtherServer(queries: Queries, direct: pg.Client): Pr
     server = (await direct.query<{ server: string }>(SERVER)).rows[0]?.server;
   } catch (cause) {
     throw new DatabaseProblem(
-      `The PostgreSQL of DATABASE_DIRECT_URL cannot be used: ${connectionProblem(cause)}.`,
+      `The PostgreSQL of DATABASE_DIRECT_URL cannot be used: ${connectionProblem(cause, 'DATABASE_DIRECT_URL')}.`,
       { cause },
     );
   } finally {

@@ -20,7 +20,7 @@ import {
 import { connectionProblem, refusalOf, retryConflicts } from './postgresErrors.ts';
 import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
 import { COUNT_ANNOUNCED, createSignals } from './signals.ts';
-import { buildIndex, lockName, lockOwnerName, runTransaction } from './upgrade/postgres.ts';
+import { buildIndex, lockName, lockOwnerName, type OnWait, runTransaction } from './upgrade/postgres.ts';
 
 interface PostgresOptions {
   poolSize: number;
@@ -33,6 +33,10 @@ interface PostgresOptions {
   directUrl: string | undefined;
   /** A connection broke in the background; the pool has already removed it. */
   onConnectionLost?: (error: Error) => void;
+  /** Once when an outage begins, with what is wrong, and once when PostgreSQL works again. */
+  onAway?: ((problem: string) => void) | undefined;
+  onBack?: (() => void) | undefined;
+  onWait?: OnWait | undefined;
 }
 
 /** The most for one connection. In a request, what is left of its time bounds it: see `deadline.ts`. */
@@ -47,12 +51,16 @@ const COMMIT_MIN_MS = 500;
 const SNAPSHOT_PAUSE_MAX_MS = 15_000;
 
 const EXCLUSIVE_WAIT_MAX_MS = 60_000;
+const LOST_AGAIN_MS = 10_000;
 
 /** int8 as a number: the identity columns stay far below 2^53. */
 const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
+  const { onWait = () => {} } = options;
+  let isAway = false;
+  let lostAtMs = Number.NEGATIVE_INFINITY;
   const hosts = createHosts(url);
   const isPooled = options.directUrl !== undefined;
   const directHosts = options.directUrl === undefined ? hosts : createHosts(options.directUrl);
@@ -73,7 +81,11 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     max: options.poolSize,
   });
   // Without listeners, a broken connection, idle or in a transaction, would end the process.
-  pool.on('error', (error) => options.onConnectionLost?.(error));
+  pool.on('error', (error) => {
+    // When PostgreSQL stops, all of them break at the same time.
+    if (!isAway && performance.now() - lostAtMs > LOST_AGAIN_MS) options.onConnectionLost?.(error);
+    lostAtMs = performance.now();
+  });
   pool.on('connect', (client) => client.on('error', () => {}));
   // The pool drops a client that was ended. Idle ones are taken out once, so that they are released.
   pool.on('release', (_error, client) => {
@@ -91,7 +103,16 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const stopWatching = hosts.watch(pool);
   const { failure, queryOn } = createStatements({
     preparedStatements: options.preparedStatements,
-    onUnavailable: () => hosts.invalidate(),
+    onUnavailable(error) {
+      hosts.invalidate();
+      error.isReported = options.onAway !== undefined;
+      if (!isAway) options.onAway?.(connectionProblem(error.cause));
+      isAway = true;
+    },
+    onAvailable() {
+      if (isAway) options.onBack?.();
+      isAway = false;
+    },
   });
 
   const connect = async (): Promise<pg.PoolClient> => {
@@ -213,11 +234,12 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       }
     }),
     async script(sql, indexes = []) {
-      for (const index of indexes) await retryConflicts(() => buildIndex(newMigrationClient, index));
-      await retryConflicts(() => runTransaction(newMigrationClient, sql));
+      for (const index of indexes) await retryConflicts(() => buildIndex(newMigrationClient, index, onWait));
+      await retryConflicts(() => runTransaction(newMigrationClient, sql, onWait));
     },
     // Old row versions go with the next vacuum.
     scrub: async () => true,
+    canWrite: async () => true,
 
     async exclusively(name, work, waitMs = EXCLUSIVE_WAIT_MAX_MS) {
       const client = new directHosts.Client({
@@ -228,7 +250,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       client.on('error', () => {});
       try {
         await client.connect();
-        await lockName(client, name, waitMs);
+        await lockName(client, name, waitMs, onWait);
         return await work();
       } finally {
         // Ending the connection releases the lock, no matter what happened on it.

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { DatabaseUnavailable } from './database.ts';
 
+export { connectionProblem } from './postgresProblems.ts';
+
 /** Which of PostgreSQL's errors mean that the server is unavailable, and which mean "run it again". */
 
 /** Classes and codes about the server's state, not about the statement. */
@@ -51,14 +53,4 @@ export function translatePostgresError(error: unknown): unknown {
 function isConnectionError(code: string | undefined, message: string): boolean {
   if (code && /^(ECONN|EPIPE|ENOTFOUND|EAI_|ETIMEDOUT|EHOST|ENET|ENOENT)/.test(code)) return true;
   return /timeout|terminated|not queryable|closed|Cannot use a pool/i.test(message);
-}
-
-/** For the person who started the program. Never the address itself: it may contain a password. */
-export function connectionProblem(error: unknown): string {
-  const { code, message } = error as { code?: string; message: string };
-  if (error instanceof AggregateError || code === 'ECONNREFUSED') return 'nothing answers at its address';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its host name is unknown';
-  if (message.startsWith('unsupported startup parameter'))
-    return 'it is PgBouncer. Set DATABASE_DIRECT_URL to the address of PostgreSQL itself';
-  return message.replace(/\.$/, '');
 }

@@ -5,7 +5,7 @@ import { type BareTransaction, withEffects } from './afterCommit.ts';
 import { type Row, runSteps, type SqliteSteps, type Step } from './chain.ts';
 import type { Database, Param, Snapshot } from './database.ts';
 import { DeadlinePassed, msLeft, withoutDeadline } from './deadline.ts';
-import { resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
+import { isNotWritable, resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
 import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sqliteFolder.ts';
 import { splitStatements } from './statements.ts';
 
@@ -71,6 +71,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   const signals = new EventEmitter();
   let queue: Job[] = [];
   let flushing: Promise<void> | undefined;
+  /** The last write failed because of the disk. */
+  let isDiskBroken = false;
 
   function enqueue<T>(kind: Job['kind'], work: (tx: BareTransaction) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -162,6 +164,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       }
       writer.exec('commit');
     } catch (error) {
+      if (isNotWritable(error)) isDiskBroken = true;
       // No write of this batch is acknowledged, and no caller waits forever.
       for (const job of batch) job.reject(translateSqliteError(error));
       try {
@@ -171,6 +174,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       }
       return;
     }
+    isDiskBroken = false;
     for (const settle of outcomes ?? []) settle();
   }
 
@@ -249,6 +253,12 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     listen(topic, onSignal) {
       signals.on(topic, onSignal);
       return () => signals.off(topic, onSignal);
+    },
+    async canWrite() {
+      // Nothing uses the number: it is written, like any other change.
+      const tryToWrite = async () => void writer.exec('pragma user_version = 0');
+      if (isDiskBroken) await enqueue('statement', tryToWrite).catch(() => {});
+      return !isDiskBroken;
     },
     connections: () => ({
       inUse: flushing ? 1 : 0,

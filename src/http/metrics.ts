@@ -10,7 +10,7 @@ import { describeRoute } from './openapi.ts';
 
 export interface MetricsParts {
   metrics: Metrics;
-  database: Pick<Database, 'connections'>;
+  database: Pick<Database, 'connections' | 'canWrite'>;
   readFigures: () => Promise<Figures>;
   host: string;
   metricsToken: string | undefined;
@@ -81,7 +81,8 @@ export async function updateFigures({
 }: Pick<MetricsParts, 'metrics' | 'database' | 'readFigures'>): Promise<void> {
   // Before the scrape itself takes a connection.
   const connections = database.connections();
-  metrics.set(connections, await readFigures().catch(() => undefined));
+  const figures = await readFigures().catch(() => undefined);
+  metrics.set(connections, figures, figures !== undefined && (await database.canWrite()));
 }
 
 function checkAccess(request: FastifyRequest, { metricsToken, metricsPort, production }: MetricsParts): void {

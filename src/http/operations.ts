@@ -50,7 +50,7 @@ export function operationsRoutes(app: FastifyInstance, { database, drain, keyrin
         ...describe(
           'checkReadiness',
           'Check readiness',
-          'The process and its database respond, and the process is not about to stop.',
+          'The process and its database respond, the last write did not fail because of the disk, and the process is not about to stop.',
         ),
         response: { 200: Ok },
       },
@@ -62,6 +62,7 @@ export function operationsRoutes(app: FastifyInstance, { database, drain, keyrin
       } catch (cause) {
         throw serviceUnavailable(cause);
       }
+      if (!(await database.canWrite())) throw serviceUnavailable();
       return { status: 'ok' };
     },
   );

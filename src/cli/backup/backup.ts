@@ -41,7 +41,9 @@ PostgreSQL, and can be restored into both. It appears when it is complete and ch
     const rows = Object.values(tables).reduce((sum, table) => sum + table.rows, 0);
     const keep = key.fits
       ? `The secret key is not in it. Keep ${key.place} in another place: a restore needs ${keysText(info.keys)}.`
-      : `The secret key is not in it, and ${key.place} is not the key of this database. Keep the right one in another place.`;
+      : key.fingerprint === undefined && !key.isNeeded
+        ? 'It needs no secret key: nothing is encrypted yet. The first start of the server creates the key.'
+        : `The secret key is not in it, and ${key.place} ${key.fingerprint === undefined ? 'does not exist' : 'is not the key of this database'}. Keep the right one in another place.`;
     const both = key.previousFingerprint
       ? '\nSECRET_KEY is being changed: keep SECRET_KEY_PREVIOUS, too, until you have a backup from after the change.'
       : '';

@@ -121,7 +121,7 @@ const hold: Check = withTables(async ({ config, database }) => {
       ? `a backup${held.backup_made_at ? ` of ${minute(held.backup_made_at)} UTC` : ''} was restored`
       : held.reason === 'moved'
         ? 'this database was moved to another one, which sends its messages'
-        : 'an operator held it';
+        : `an operator ran "${PROGRAM} delivery hold"`;
   const findings = bad(
     `Sending is held since ${minute(held.held_at)} UTC, because ${why}. Waiting: ${toSendText(await countToSend(database))}.`,
     held.reason === 'moved'

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { keysOpen } from '../../auth/keys.ts';
+import { keysOpen, listKeys } from '../../auth/keys.ts';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../database/database.ts';
 import { createVault, keyFingerprint } from '../../secrets.ts';
@@ -11,6 +11,8 @@ export interface OwnKey {
   /** Undefined if there is none. */
   fingerprint: string | undefined;
   fits: boolean;
+  /** Whether the database has signing keys: the first start of a server creates one. */
+  isNeeded: boolean;
   /** While SECRET_KEY changes, some rows may still need the previous one. */
   previousFingerprint: string | undefined;
 }
@@ -26,10 +28,16 @@ export async function findKey(
   const place = secretKey === undefined ? secretKeyFile : 'SECRET_KEY';
   const key =
     secretKey ?? (existsSync(secretKeyFile) ? readFileSync(secretKeyFile, 'utf8').trim() : undefined);
+  const isNeeded = await listKeys(database).then(
+    (keys) => keys.length > 0,
+    // Without tables.
+    () => false,
+  );
   if (key === undefined)
-    return { place, fingerprint: undefined, fits: false, previousFingerprint: undefined };
+    return { place, fingerprint: undefined, fits: false, isNeeded, previousFingerprint: undefined };
   return {
     place,
+    isNeeded,
     fingerprint: keyFingerprint(createVault(key)),
     fits: await keysOpen(database, createVault(key, secretKeyPrevious)),
     previousFingerprint: secretKeyPrevious && keyFingerprint(createVault(secretKeyPrevious)),

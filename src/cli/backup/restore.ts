@@ -7,6 +7,7 @@ import { placeOf } from '../../database/copy/place.ts';
 import { restore } from '../../database/copy/restore.ts';
 import type { Database } from '../../database/database.ts';
 import { findHold, holdSending } from '../../database/sendingHold.ts';
+import { mostOpen } from '../../delivery/queue/state.ts';
 import { skipPositions } from '../../events/log.ts';
 import { listMerchantIds } from '../../merchants/store.ts';
 import { command as define, Failure, PROGRAM } from '../command.ts';
@@ -14,7 +15,7 @@ import { databasePlace, withDatabase } from '../database.ts';
 import { recordCommand } from '../who.ts';
 import { findKey, keysText, type OwnKey } from './key.ts';
 import { withProgress } from './progress.ts';
-import { countToSend, toSendText } from './toSend.ts';
+import { countToSend, mostOpenText, toSendText } from './toSend.ts';
 
 export const command = define({
   about: 'Restore a backup into an empty database',
@@ -27,19 +28,26 @@ again. Nothing is sent until "delivery release", because much of it may have bee
     const info = await withProgress(json, (onProgress) =>
       restore(placeOf(config), file, { now: () => new Date(), onProgress, prepare }),
     );
-    const { key, waiting } = await withDatabase(async (database) => ({
+    const { key, waiting, most } = await withDatabase(async (database) => ({
       key: await findKey(database, config),
       waiting: await countToSend(database),
+      most: await mostOpen(database, MERCHANTS_NAMED),
     }));
     const from = info ? `the backup of ${info.made_at}` : 'a copy that has no checksums';
     const lines = [
       `Restored ${from}: ${databasePlace(config)}.`,
       keyText(key, info),
       `Everybody has to sign in again. Whatever was revoked after the backup works again: check users and keys.`,
-      `Sending is held. Waiting: ${toSendText(waiting)}. Some of it may have been sent after the backup was made.`,
-      `Start the server, cancel what must not be sent again, then run "${PROGRAM} delivery release".`,
+      `Sending is held. Waiting: ${toSendText(waiting)}.${mostOpenText(most)} Some of it may have been sent after the backup was made.`,
+      `"${PROGRAM} delivery list --state queued" shows the messages. Start the server, cancel what must not be sent again, then run "${PROGRAM} delivery release".`,
     ];
-    return { text: lines.join('\n'), json: { file, made_at: info?.made_at ?? null, key, waiting } };
+    return {
+      text: lines.join('\n'),
+      json: {
+        ...{ file, made_at: info?.made_at ?? null, key, waiting },
+        most: most.map(({ merchantId, messages }) => ({ merchant_id: merchantId, messages })),
+      },
+    };
   },
 });
 
@@ -49,6 +57,8 @@ again. Nothing is sent until "delivery release", because much of it may have bee
  */
 const POSITIONS_SKIPPED = 20_000;
 const MERCHANTS_AT_ONCE = 1000;
+/** With the most messages to send. */
+const MERCHANTS_NAMED = 3;
 
 /** What must not go on as if nothing had happened. */
 async function prepare(database: Database, info: BackupInfo | undefined): Promise<void> {

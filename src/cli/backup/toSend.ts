@@ -1,5 +1,5 @@
 import type { Queries } from '../../database/database.ts';
-import { countOpen } from '../../delivery/queue/state.ts';
+import { countOpen, type OpenOfMerchant } from '../../delivery/queue/state.ts';
 import { countQueuedMails } from '../../mail/queue.ts';
 import { countHeld } from '../../notifications/answers/held.ts';
 import { countUndispatched } from '../../webhooks/positions.ts';
@@ -33,3 +33,11 @@ export const toSendText = ({ messages, webhooks, alerts, mails, answers }: ToSen
     count(alerts, 'alert'),
     count(mails, 'mail'),
   ].join(', ');
+
+/** " Most messages: merchant 2 (12), merchant 1 (3)." */
+export const mostOpenText = (most: readonly OpenOfMerchant[]): string =>
+  most.length === 0
+    ? ''
+    : ` Most messages: ${most
+        .map(({ merchantId, messages }) => `merchant ${merchantId} (${messages.toLocaleString('en')})`)
+        .join(', ')}.`;

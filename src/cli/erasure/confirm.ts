@@ -6,6 +6,7 @@ export const YES = { type: 'boolean', about: 'Do not ask' } as const;
 /** Whoever deletes something must type its name, at a terminal or on standard input. */
 export async function confirm(question: string, expected: string, yes: boolean): Promise<void> {
   if (yes) return;
+  const atTerminal = process.stdin.isTTY === true;
   // On standard error, because standard output is for the result.
   process.stderr.write(`${question}\nIt cannot be undone. Type ${JSON.stringify(expected)} to go on: `);
   const lines = createInterface({ input: process.stdin });
@@ -18,5 +19,7 @@ export async function confirm(question: string, expected: string, yes: boolean):
     lines.close();
     process.stdin.destroy();
   }
-  throw new Failure('That is not what was asked for. Nothing was changed.');
+  throw new Failure(
+    `That is not what was asked for. Nothing was changed.${atTerminal ? '' : ' Without a terminal, use --yes.'}`,
+  );
 }

@@ -27,9 +27,10 @@ export const exportConversation = command({
       const merchant = await merchantOf(database, given.merchant);
       const ids = await findPerson(database, merchant.id, idOf(ID));
       if (ids.length === 0) throw new Failure(`${merchant.name} has no conversation ${ID}.`);
-      await recordCommand(database, 'conversation.exported', merchant.id, { conversation_id: idOf(ID) });
       const sections = await customerSections(database, merchant.id, ids);
-      const lines = await writeExport(database, merchant.id, sections, FILE);
+      const record = () =>
+        recordCommand(database, 'conversation.exported', merchant.id, { conversation_id: idOf(ID) });
+      const lines = await writeExport(database, merchant.id, sections, FILE, record);
       return { text: `Wrote ${count(lines, 'line')} to ${FILE}.`, json: { lines, conversation_ids: ids } };
     }),
 });

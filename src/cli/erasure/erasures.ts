@@ -7,6 +7,7 @@ import { createChannels } from '../../delivery/channels/merchantChannels.ts';
 import { eraseStep } from '../../erasure/erase.ts';
 import { createPause } from '../../erasure/pause.ts';
 import { countErasures, type EraseParts, LEASE_MS, takeErasure } from '../../erasure/store.ts';
+import { noticeWait } from '../terminal.ts';
 
 const LOOK_EVERY_MS = 200;
 
@@ -21,11 +22,17 @@ export async function openEraseParts(database: Database, config: Config): Promis
 /** Works until none of the merchant's erasures is left, together with running servers and workers. */
 export async function finishErasures(parts: EraseParts, merchantId: MerchantId): Promise<void> {
   const { database, now } = parts;
+  const notice = noticeWait(
+    'What is being sent at this moment must end before the rest is erased. This takes about half a minute …',
+  );
   while ((await countErasures(database, merchantId)) > 0) {
     const at = now();
     const lease = { at, leaseUntil: new Date(at.getTime() + LEASE_MS) };
     const erasure = await takeErasure(database, lease, { only: merchantId });
     if (erasure) await eraseStep({ ...parts, pause: createPause(parts, erasure) }, erasure);
-    else await sleep(LOOK_EVERY_MS);
+    else {
+      notice();
+      await sleep(LOOK_EVERY_MS);
+    }
   }
 }

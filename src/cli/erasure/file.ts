@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
@@ -14,6 +15,8 @@ export async function writeExport(
   merchantId: MerchantId,
   sections: readonly ExportSection[],
   file: string,
+  /** When the file can be written, and before anybody can read it. */
+  record: () => Promise<void>,
 ): Promise<number> {
   let lines = 0;
   const snapshot = await database.snapshot();
@@ -25,12 +28,15 @@ export async function writeExport(
       }
     };
     const output = createWriteStream(resolve(callerFolder(), file), { flags: 'wx', mode: 0o600 });
+    await once(output, 'open');
+    await record();
     await pipeline(Readable.from(counted(), { objectMode: false }), output);
     return lines;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') throw new Failure(`${file} exists already. Nothing was written.`);
     if (code === 'ENOENT') throw new Failure(`The folder of ${file} does not exist.`);
+    if (code === 'ENOSPC') throw new Failure(`${file} is not complete: the disk is full. Delete it.`);
     throw error;
   } finally {
     snapshot.close();

@@ -7,7 +7,7 @@ import { findDeleting } from '../../merchants/delete.ts';
 import { findMerchant, type Merchant } from '../../merchants/store.ts';
 import { command, Failure, PROGRAM, UsageError } from '../command.ts';
 import { withDatabase } from '../database.ts';
-import { count, createProgress } from '../terminal.ts';
+import { count, createProgress, noticeWait } from '../terminal.ts';
 import { COMMAND_LINE, recordCommand } from '../who.ts';
 import { confirm, YES } from './confirm.ts';
 import { openEraseParts } from './erasures.ts';
@@ -32,8 +32,8 @@ export const exportMerchant = command({
     withDatabase(async (database) => {
       const id = idOf(ID);
       const { name } = found(await findMerchant(database, id), id);
-      await recordCommand(database, 'merchant.exported', id);
-      const lines = await writeExport(database, id, EXPORT_SECTIONS, FILE);
+      const record = () => recordCommand(database, 'merchant.exported', id);
+      const lines = await writeExport(database, id, EXPORT_SECTIONS, FILE, record);
       return { text: `Wrote ${count(lines, 'line')} of ${name} to ${FILE}.`, json: { lines } };
     }),
 });
@@ -56,6 +56,9 @@ the command is interrupted, a running server or worker goes on, or the same comm
       await database.transaction((tx) => beginDeletion(tx, id, by));
       database.signal(REVOCATIONS);
       const progress = createProgress({ bar: process.stderr.isTTY === true && !json });
+      const notice = noticeWait(
+        'What is being sent at this moment must end first. This takes about half a minute …',
+      );
       const removed: Record<string, number> = {};
       const onRemoved = (table: string, rows: number) => {
         if (rows > 0) removed[table] = (removed[table] ?? 0) + rows;
@@ -63,7 +66,10 @@ the command is interrupted, a running server or worker goes on, or the same comm
       };
       const parts = { ...erase, isStopped: () => false, onRemoved };
       for (let due = await findDeleting(database, id); due; due = await findDeleting(database, id))
-        if ((await deleteSome(parts, due)) === 'later') await sleep(LOOK_EVERY_MS);
+        if ((await deleteSome(parts, due)) === 'later') {
+          notice();
+          await sleep(LOOK_EVERY_MS);
+        }
       progress.end();
       const tables = Object.entries(removed).map(
         ([table, rows]) => `\n  ${table}: ${rows.toLocaleString('en')}`,

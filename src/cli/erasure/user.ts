@@ -23,9 +23,9 @@ export const exportUser = command({
       const email = emailOf(EMAIL);
       const user = await findUserByEmail(database, email);
       if (!user) throw new Failure(`There is no user ${email}.`);
-      await recordCommand(database, 'user.exported', user.merchant_id, { user_id: user.id });
       const merchantId = (user.merchant_id ?? 0) as MerchantId;
-      const lines = await writeExport(database, merchantId, userSections(user.id), FILE);
+      const record = () => recordCommand(database, 'user.exported', user.merchant_id, { user_id: user.id });
+      const lines = await writeExport(database, merchantId, userSections(user.id), FILE, record);
       return { text: `Wrote ${count(lines, 'line')} about ${email} to ${FILE}.`, json: { lines } };
     }),
 });

@@ -35,13 +35,17 @@ async function summaryOf(database: Database, vault: Vault, total: SealedCounts):
       ? 'SECRET_KEY has encrypted everything.'
       : `SECRET_KEY cannot decrypt ${count(total.neither, 'row')}. Set the key before it as SECRET_KEY_PREVIOUS.`;
   }
+  // After a change that is finished, and before one that begins with the keys in the wrong places, it looks the same.
   if (total.previous === 0)
-    return 'SECRET_KEY has encrypted everything that can be decrypted: SECRET_KEY_PREVIOUS can be removed.';
+    return (
+      'SECRET_KEY has encrypted everything that can be decrypted, SECRET_KEY_PREVIOUS nothing. Are the two swapped? ' +
+      'If SECRET_KEY is the old key, exchange them. If it is the new one, SECRET_KEY_PREVIOUS can be removed.'
+    );
   const without = await countWithoutKey(database, vault);
   return [
     `${count(total.previous, 'row')} still encrypted with SECRET_KEY_PREVIOUS: keep it.`,
     without > 0
-      ? `${without === 1 ? '1 process is' : `${without} processes are`} running without the new SECRET_KEY: restart them with both keys.`
+      ? `${without === 1 ? '1 process is running without the new SECRET_KEY: restart it' : `${without} processes are running without the new SECRET_KEY: restart them`} with both keys.`
       : 'A server or worker encrypts them with SECRET_KEY, a minute after all of them know it.',
   ].join(' ');
 }

@@ -22,21 +22,23 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /** A client that is not connected yet. */
 type NewClient = () => pg.Client;
+/** Says why it waits. */
+export type OnWait = (why: string) => void;
 
 /** One statement per call: a cluster refuses several in one. */
 const run = async <Row extends pg.QueryResultRow>(client: pg.ClientBase, text: string): Promise<Row[]> =>
   (await client.query<Row>({ text, query_timeout: NO_TIMEOUT_MS } as pg.QueryConfig)).rows;
 
 /** All or nothing. */
-export const runTransaction = (newClient: NewClient, sql: string): Promise<void> =>
-  retryLocks(newClient, async (client) => {
+export const runTransaction = (newClient: NewClient, sql: string, onWait: OnWait): Promise<void> =>
+  retryLocks(newClient, onWait, async (client) => {
     await run(client, `set lock_timeout = ${LOCK_WAIT_MS}`);
     for (const text of ['begin', ...splitStatements(sql), 'commit']) await run(client, text);
   });
 
 /** Builds an index while others write. Can be run again after a crash. */
-export const buildIndex = (newClient: NewClient, statement: string): Promise<void> =>
-  retryLocks(newClient, async (client) => {
+export const buildIndex = (newClient: NewClient, statement: string, onWait: OnWait): Promise<void> =>
+  retryLocks(newClient, onWait, async (client) => {
     const [, create, name] = /^(create (?:unique )?index) (\w+) /i.exec(statement) ?? [];
     if (!create || !name) throw new Error(`not an index: ${statement}`);
     await run(client, `set lock_timeout = ${INDEX_LOCK_WAIT_MS}`);
@@ -52,7 +54,11 @@ export const buildIndex = (newClient: NewClient, statement: string): Promise<voi
     await run(client, statement.replace(create, `${create} concurrently`));
   });
 
-async function retryLocks(newClient: NewClient, work: (client: pg.Client) => Promise<void>): Promise<void> {
+async function retryLocks(
+  newClient: NewClient,
+  onWait: OnWait,
+  work: (client: pg.Client) => Promise<void>,
+): Promise<void> {
   const giveUpAt = performance.now() + GIVE_UP_MS;
   for (let pauseMs = RETRY_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_MAX_MS)) {
     const failure = await connected(newClient, async (client) => {
@@ -66,6 +72,10 @@ async function retryLocks(newClient: NewClient, work: (client: pg.Client) => Pro
     if ((failure as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw failure;
     if (performance.now() > giveUpAt)
       throw await connected(newClient, (client) => lockProblem(client, failure));
+    if (pauseMs === RETRY_FIRST_MS)
+      onWait(
+        `Another transaction holds a lock on a table. Waiting for it, up to ${GIVE_UP_MS / 60_000} minutes …`,
+      );
     await sleep(pauseMs * (0.5 + Math.random() / 2));
   }
 }
@@ -104,13 +114,22 @@ async function lockProblem(client: pg.Client, cause: unknown): Promise<DatabaseP
 export const lockOwnerName = (name: string): string =>
   `deskbell ${name}, process ${process.pid} on ${hostname()}`;
 
+const waitText = (name: string, waitMs: number) =>
+  `Another process is busy with the database (${name}). Waiting for it, up to ${Math.round(waitMs / 1000)} seconds …`;
+
 const TRY_EVERY_MS = 100;
 
 /**
  * Tries again and again instead of waiting inside PostgreSQL: a statement that waits there has a snapshot, and building
  * an index concurrently would wait for it.
  */
-export async function lockName(client: pg.ClientBase, name: string, waitMs: number): Promise<void> {
+export async function lockName(
+  client: pg.ClientBase,
+  name: string,
+  waitMs: number,
+  onWait: OnWait,
+): Promise<void> {
+  let isSaid = false;
   const giveUpAt = performance.now() + waitMs;
   for (;;) {
     const { rows } = await client.query<{ locked: boolean }>(
@@ -119,6 +138,8 @@ export async function lockName(client: pg.ClientBase, name: string, waitMs: numb
     );
     if (rows[0]?.locked) return;
     if (performance.now() > giveUpAt) throw await heldProblem(client, name, waitMs);
+    if (!isSaid) onWait(waitText(name, waitMs));
+    isSaid = true;
     await sleep(TRY_EVERY_MS);
   }
 }

@@ -24,13 +24,12 @@ export async function readQueueState(queries: Queries, at: Date): Promise<QueueS
         min(case when state <> 'waiting' then created_at end) as oldest
       from deliveries where state in ${OPEN} and endpoint_id = 0`,
   );
-  const due = await queries.one<{ due_at: string }>(FIRST_DUE, [at.toISOString()]);
   return {
     queued: row?.queued ?? 0,
     waitingForLimit: row?.limit_waits ?? 0,
     waitingForCustomer: row?.customer_waits ?? 0,
     oldestAt: row?.oldest ?? undefined,
-    dueSince: due?.due_at,
+    dueSince: await firstDue(queries, at),
   };
 }
 
@@ -64,11 +63,11 @@ export async function readQueueFigures(queries: Reads, at: Date) {
   const countOf = (...states: ChannelsInState['state'][]) =>
     own.reduce((sum, { state, count }) => (states.includes(state) ? sum + count : sum), 0);
   const ages = await readQueueAges(queries, at);
-  const due = await queries.one<{ due_at: string }>(FIRST_DUE, [at.toISOString()]);
+  const due = await firstDue(queries, at);
   return {
     open: row?.open ?? 0,
     oldestSeconds: ages[0]?.seconds ?? 0,
-    overdueSeconds: due ? secondsSince(due.due_at, at) : 0,
+    overdueSeconds: due === undefined ? 0 : secondsSince(due, at),
     breakersOpen: countOf('open', 'half_open'),
     channelsStopped: countOf('stopped'),
     channels,
@@ -76,7 +75,26 @@ export async function readQueueFigures(queries: Reads, at: Date) {
   };
 }
 
-const FIRST_DUE = 'select due_at from delivery_queues where due_at <= $1 order by due_at limit 1';
+/**
+ * Since when a queue and a message in it have been due. A queue alone says too little: after its last message was sent,
+ * it stays due at the end of that message's lease, until a worker looks again.
+ */
+async function firstDue(queries: Reads, at: Date): Promise<string | undefined> {
+  const firstOf = (mode: string) => `(select d.due_at from deliveries d
+      where d.merchant_id = q.merchant_id and d.endpoint_id = q.endpoint_id and d.mode = '${mode}'
+        and d.state in ${OPEN} and d.due_at <= $1 order by d.due_at limit 1)`;
+  const rows = await queries.all<{ due_at: string; reply: string | null; campaign: string | null }>(
+    `select q.due_at, ${firstOf('reply')} as reply, ${firstOf('campaign')} as campaign
+      from delivery_queues q where q.due_at <= $1 order by q.due_at limit ${QUEUES_MAX}`,
+    [at.toISOString()],
+  );
+  return rows
+    .flatMap(({ due_at: queueDue, reply, campaign }) => {
+      const [first] = [reply, campaign].filter((time) => time !== null).sort();
+      return first === undefined ? [] : [first > queueDue ? first : queueDue];
+    })
+    .sort()[0];
+}
 
 const secondsSince = (time: string, at: Date) => Math.max(0, (at.getTime() - Date.parse(time)) / 1000);
 
@@ -126,4 +144,19 @@ export async function countOpen(
       from deliveries where state in ${OPEN}`,
   );
   return row!;
+}
+
+export interface OpenOfMerchant {
+  merchantId: MerchantId;
+  messages: number;
+}
+
+/** The merchants with the most messages to send. Reads all of those, so it is for a database that is not in use. */
+export async function mostOpen(queries: Queries, limit: number): Promise<OpenOfMerchant[]> {
+  const rows = await queries.all<{ merchant_id: MerchantId; messages: number }>(
+    `select merchant_id, count(*) as messages from deliveries where state in ${OPEN} and endpoint_id = ${MESSAGES}
+      group by merchant_id order by messages desc, merchant_id limit $1`,
+    [limit],
+  );
+  return rows.map(({ merchant_id: merchantId, messages }) => ({ merchantId, messages }));
 }
