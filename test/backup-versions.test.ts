@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, it } from 'node:test';
 import { type Run, run, runAsProcess } from './command.ts';
-import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
+import { createUsedDatabase } from './copying.ts';
+import { createTestDatabase, engines, type TestDatabase } from './databases.ts';
 import { call, onEachEngine, startDeskbell } from './harness.ts';
 import { newFolder } from './process.ts';
 import { createOldDatabase } from './upgrades/database.ts';
@@ -50,7 +51,7 @@ onEachEngine('a backup of another version', (engine) => {
 
   it('has everything that this version knows, if a newer one has added tables, and both can restore it', async () => {
     next = createNextVersion();
-    const source = kept(await createDemoDatabase(engine, 'weak'));
+    const source = kept(await createUsedDatabase(engine));
     const newer = (args: string[], { env }: TestDatabase) =>
       runAsProcess(args, { env, program: [process.execPath, next!.program] });
     assertDone(await newer(['db', 'migrate'], source));
@@ -76,7 +77,7 @@ onEachEngine('a backup of another version', (engine) => {
   });
 
   it('is refused in one line where all tables are needed and this version does not know them', async () => {
-    const source = kept(await createDemoDatabase(engine, 'weak'));
+    const source = kept(await createUsedDatabase(engine));
     const { env } = source;
     next ??= createNextVersion();
     assertDone(await runAsProcess(['db', 'migrate'], { env, program: [process.execPath, next.program] }));
@@ -94,7 +95,7 @@ onEachEngine('a backup of another version', (engine) => {
   });
 
   it('is restored into a database in which a server was started once', async () => {
-    const source = kept(await createDemoDatabase(engine, 'weak'));
+    const source = kept(await createUsedDatabase(engine));
     const file = newFile();
     assertDone(await run(['backup', file], { env: source.env }));
     const target = kept(await createTestDatabase(engine));

@@ -1,9 +1,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { sumsOf } from '../src/database/copy/copy.ts';
 import { openSnapshot } from '../src/database/copy/place.ts';
+import type { Engine } from '../src/database/database.ts';
 import { databaseFile } from '../src/database/sqliteFolder.ts';
 import { root, runAsProcess } from './command.ts';
-import type { TestDatabase } from './databases.ts';
+import { createDemoDatabase, type TestDatabase } from './databases.ts';
 import { startDeskbell } from './harness.ts';
 import { leaveRows } from './plans/rows.ts';
 
@@ -50,6 +51,13 @@ export async function fillEveryTable(database: TestDatabase): Promise<void> {
   connection.prepare('update merchants set name = ? where id = 2').run(ODD);
   connection.prepare('update documents set body = ? where id = 1').run(ODD);
   connection.close();
+}
+
+/** With the demo data, also where no test has prepared any. */
+export async function createUsedDatabase(engine: Engine): Promise<TestDatabase> {
+  const database = await createDemoDatabase(engine, 'weak');
+  await (await startDeskbell(engine, { WORKER: 'false' }, database)).close();
+  return database;
 }
 
 const placeOf = ({ env }: TestDatabase) => ({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR! });

@@ -10,7 +10,8 @@ import { findProgram, type Service, startPostgres } from '../scripts/services.ts
 import { databaseFile } from '../src/database/sqliteFolder.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { run } from './command.ts';
-import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
+import { createUsedDatabase } from './copying.ts';
+import { engines, type TestDatabase } from './databases.ts';
 import { startDeskbell } from './harness.ts';
 import { newFolder } from './process.ts';
 import { until } from './shops.ts';
@@ -27,7 +28,7 @@ describe('a damaged database on SQLite', () => {
   after(() => source?.remove());
 
   it('is reported by doctor, whatever is damaged: a table, an index, or only one value in an index', async () => {
-    source = await createDemoDatabase('sqlite', 'weak');
+    source = await createUsedDatabase('sqlite');
     const connection = new DatabaseSync(databaseFile(source.env.DATA_DIR!));
     connection.exec('pragma wal_checkpoint(truncate)');
     const pages = Object.fromEntries(
