@@ -184,6 +184,8 @@ onEachEngine('erasures and deletions', (engine) => {
 
   it('are finished only when nobody can read it in the files', { skip: engine !== 'sqlite' }, async () => {
     const { database, clock } = deskbell;
+    // They would work on the same merchant.
+    await Promise.all(erasers.map((eraser) => eraser.stop()));
     const shop = await newMerchant('Zqxfiles');
     const reader = await database.snapshot();
     try {
