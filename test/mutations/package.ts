@@ -31,8 +31,8 @@ export const PACKAGE_MUTATIONS: readonly Mutation[] = [
     {
       name: 'an installed command starts without the settings that its user may not read',
       file: 'src/config.ts',
-      find: 'else if (PACKAGED && mayExist(SYSTEM_FILE)) {',
-      replace: 'else if (PACKAGED && existsSync(SYSTEM_FILE)) {',
+      find: 'const hasSystemFile = PACKAGED && mayExist(SYSTEM_FILE);',
+      replace: 'const hasSystemFile = PACKAGED && existsSync(SYSTEM_FILE);',
       test: 'are not left out if this user may not read them: one line says who may',
     },
   ]),
