@@ -172,6 +172,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['config/telemetry.ts', 'database/chain.ts', PORT, 'log.ts', 'metrics.ts', 'tracing.ts', 'version.ts'],
   ],
   'processOutput.ts': ['config.ts'],
+  'regularly.ts': [],
   'listenError.ts': ['config.ts'],
   contract: [],
   'errors.ts': [],
