@@ -197,7 +197,10 @@ onEachEngine('a new channel', (engine) => {
 
   it('is read from the environment', async () => {
     const wrong = await deskbell(['doctor'], { env: { CHANNEL: 'logbook', LOGBOOK_STAMP: 'top-secret' } });
-    assert.match(wrong.stdout, /✖ LOGBOOK_FILE must be an absolute path\.\n/);
+    assert.match(
+      wrong.stdout,
+      /✖ LOGBOOK_FILE must be set with CHANNEL=logbook: it must be an absolute path\.\n/,
+    );
     const settings = { CHANNEL: 'logbook', LOGBOOK_STAMP: 'top-secret', LOGBOOK_FILE: join(copy, 'all.txt') };
     const right = await deskbell(['doctor'], { env: settings });
     assert.match(right.stdout, /✔ The channel from the settings, logbook, works\./);
