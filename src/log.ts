@@ -1,6 +1,5 @@
-import { type DestinationStream, type LogFn, type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Config } from './config.ts';
-import { DatabaseUnavailable } from './database/database.ts';
 import { currentSpan } from './tracing.ts';
 
 /**
@@ -50,20 +49,10 @@ export function createLogger(
       timestamp: isoTime,
       formatters: { level: (label) => ({ level: label }), log: redact },
       serializers: { err: describeError },
-      hooks: { logMethod: withoutReported },
       ...(config.telemetry?.traces && { mixin: traceOf }),
     },
     config.telemetry ? withListeners(printed) : printed,
   );
-}
-
-const WARN = 40;
-
-/** During an outage of the database every job that runs regularly would warn, again and again. */
-function withoutReported(this: Logger, args: Parameters<LogFn>, method: LogFn, level: number): void {
-  const { err } = (typeof args[0] === 'object' && args[0] ? args[0] : {}) as { err?: unknown };
-  if (level === WARN && err instanceof DatabaseUnavailable && err.isReported) return;
-  method.apply(this, args);
 }
 
 type Listener = (line: string) => void;
@@ -129,15 +118,9 @@ function describeError(error: unknown): ErrorDescription {
     type: error.constructor.name,
     ...(typeof code === 'string' ? { code } : {}),
     ...(fromDatabase ? {} : { message: error.message }),
-    // An outage is no bug: where it was noticed helps nobody.
-    ...(error instanceof DatabaseUnavailable ? {} : { stack: stack.map((line) => line.trim()).join('\n') }),
-    ...(error.cause === undefined ? {} : { cause: causeOf(error) }),
+    stack: stack.map((line) => line.trim()).join('\n'),
+    ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
   };
-}
-
-function causeOf(error: Error): ErrorDescription {
-  const { stack, ...cause } = describeError(error.cause);
-  return error instanceof DatabaseUnavailable || stack === undefined ? cause : { ...cause, stack };
 }
 
 const COLOURS: Record<string, number> = { warn: 33, error: 31, fatal: 31, debug: 90, trace: 90 };

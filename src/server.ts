@@ -75,13 +75,8 @@ export async function openServer(
   now = () => new Date(),
   { demoHistory = false, keyCheckEveryMs }: ServerOptions = {},
 ): Promise<Server> {
-  const toLog = {
-    onWait: (why: string) => log.info(why),
-    onAway: (problem: string) =>
-      log.error({ problem }, 'the database is away; will retry until it works again'),
-    onBack: () => log.info('the database works again'),
-  };
-  const opened = await openDatabase({ ...config, ...toLog }, 'serve', (error) =>
+  const onWait = (why: string) => log.info(why);
+  const opened = await openDatabase({ ...config, onWait }, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
   );
   const metrics = createMetrics({ version: VERSION, engine: opened.engine, role: 'server' });

@@ -109,7 +109,7 @@ function survives({ begin, end, breaksConnections }: Fault): void {
   before(async () => {
     const env = settings();
     server = await serve(env);
-    otherServer = await startDeskbell('postgres', { LOG_LEVEL: 'info' }, { env, async remove() {} });
+    otherServer = await startDeskbell('postgres', {}, { env, async remove() {} });
     ({ access_token: token, refresh_token: refreshToken } = (
       await ask('POST', '/api/v1/auth/login', { body: AURORA })
     ).json);
@@ -196,14 +196,6 @@ function survives({ begin, end, breaksConnections }: Fault): void {
   it('recovers when PostgreSQL is back, without a restart', async () => {
     await end();
     await untilReady();
-    const saying = (text: string) => otherServer.logged.filter((line) => line.includes(text)).length;
-    await until('every outage has ended in the log', async () => {
-      await listFromOther();
-      return saying('the database works again') === saying('the database is away');
-    });
-    // One line. At its beginning one connection may break while another still works.
-    assert.ok([1, 2, 3].includes(saying('the database is away')), otherServer.logged.join(''));
-    assert.doesNotMatch(otherServer.logged.join(''), /"level":"warn".*"type":"DatabaseUnavailable".*"stack"/);
     const [address] = acknowledged.keys();
     assert.equal((await ask('POST', `${address}/answer`, { token, body: { answer: 'Yes.' } })).status, 200);
     assert.equal((await ask('POST', '/api/v1/auth/login', { body: AURORA })).status, 200);

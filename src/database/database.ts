@@ -126,10 +126,7 @@ export function afterCommit(queries: Database | Transaction, effect: () => void)
 }
 
 /** The database cannot be reached, or refuses every write, at the moment. */
-export class DatabaseUnavailable extends Error {
-  /** The outage is in the log already, in one line: its victims need no line of their own. */
-  isReported = false;
-}
+export class DatabaseUnavailable extends Error {}
 
 /** The database cannot be opened. The message is one line for the person who started the program. */
 export class DatabaseProblem extends Error {}

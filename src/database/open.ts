@@ -13,9 +13,6 @@ interface DatabaseOptions {
   databaseDirectUrl?: string | undefined;
   /** Says why a migration waits for others. */
   onWait?: (why: string) => void;
-  /** PostgreSQL is away, and works again. */
-  onAway?: (problem: string) => void;
-  onBack?: () => void;
 }
 
 /**
@@ -53,8 +50,6 @@ async function openEngine(
     preparedStatements: options.databasePreparedStatements,
     directUrl: options.databaseDirectUrl,
     onWait: options.onWait,
-    onAway: options.onAway,
-    onBack: options.onBack,
     ...(onConnectionLost ? { onConnectionLost } : {}),
   });
 }

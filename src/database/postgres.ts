@@ -33,9 +33,6 @@ interface PostgresOptions {
   directUrl: string | undefined;
   /** A connection broke in the background; the pool has already removed it. */
   onConnectionLost?: (error: Error) => void;
-  /** Once when an outage begins, with what is wrong, and once when PostgreSQL works again. */
-  onAway?: ((problem: string) => void) | undefined;
-  onBack?: (() => void) | undefined;
   onWait?: OnWait | undefined;
 }
 
@@ -51,7 +48,6 @@ const COMMIT_MIN_MS = 500;
 const SNAPSHOT_PAUSE_MAX_MS = 15_000;
 
 const EXCLUSIVE_WAIT_MAX_MS = 60_000;
-const LOST_AGAIN_MS = 10_000;
 
 /** int8 as a number: the identity columns stay far below 2^53. */
 const types = new pg.TypeOverrides();
@@ -59,8 +55,6 @@ types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
   const { onWait = () => {} } = options;
-  let isAway = false;
-  let lostAtMs = Number.NEGATIVE_INFINITY;
   const hosts = createHosts(url);
   const isPooled = options.directUrl !== undefined;
   const directHosts = options.directUrl === undefined ? hosts : createHosts(options.directUrl);
@@ -81,11 +75,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     max: options.poolSize,
   });
   // Without listeners, a broken connection, idle or in a transaction, would end the process.
-  pool.on('error', (error) => {
-    // When PostgreSQL stops, all of them break at the same time.
-    if (!isAway && performance.now() - lostAtMs > LOST_AGAIN_MS) options.onConnectionLost?.(error);
-    lostAtMs = performance.now();
-  });
+  pool.on('error', (error) => options.onConnectionLost?.(error));
   pool.on('connect', (client) => client.on('error', () => {}));
   // The pool drops a client that was ended. Idle ones are taken out once, so that they are released.
   pool.on('release', (_error, client) => {
@@ -103,16 +93,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const stopWatching = hosts.watch(pool);
   const { failure, queryOn } = createStatements({
     preparedStatements: options.preparedStatements,
-    onUnavailable(error) {
-      hosts.invalidate();
-      error.isReported = options.onAway !== undefined;
-      if (!isAway) options.onAway?.(connectionProblem(error.cause));
-      isAway = true;
-    },
-    onAvailable() {
-      if (isAway) options.onBack?.();
-      isAway = false;
-    },
+    onUnavailable: () => hosts.invalidate(),
   });
 
   const connect = async (): Promise<pg.PoolClient> => {

@@ -21,12 +21,11 @@ export const queriesWith = (query: Query): Queries => ({
 interface StatementParts {
   preparedStatements: boolean;
   /** The host does not do what it should: another one may have become the primary. */
-  onUnavailable: (error: DatabaseUnavailable) => void;
-  onAvailable: () => void;
+  onUnavailable: () => void;
 }
 
 /** Sends statements, each within its time, and translates what can go wrong. */
-export function createStatements({ preparedStatements, onUnavailable, onAvailable }: StatementParts) {
+export function createStatements({ preparedStatements, onUnavailable }: StatementParts) {
   /** `timeoutMs`: how long the request could wait for this. A short one says nothing about the host. */
   const failure = (error: unknown, timeoutMs = Number.POSITIVE_INFINITY): unknown => {
     if (error instanceof DeadlinePassed) return error;
@@ -34,7 +33,7 @@ export function createStatements({ preparedStatements, onUnavailable, onAvailabl
     // Waiting for somebody else's lock does not mean that the host has a problem.
     const isLock = (error as { code?: string }).code === '55P03';
     const isShort = timeoutMs < QUERY_TIMEOUT_MS && isQueryTimeout(error);
-    if (translated instanceof DatabaseUnavailable && !isLock && !isShort) onUnavailable(translated);
+    if (translated instanceof DatabaseUnavailable && !isLock && !isShort) onUnavailable();
     return translated;
   };
 
@@ -64,7 +63,6 @@ export function createStatements({ preparedStatements, onUnavailable, onAvailabl
         name: preparedStatements ? nameOf(sql) : undefined,
         query_timeout: Math.min(leftMs, QUERY_TIMEOUT_MS),
       } as pg.QueryConfig);
-      onAvailable();
       return result.rows as Row[];
     } catch (error) {
       throw failure(error, leftMs);

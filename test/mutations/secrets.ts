@@ -36,27 +36,4 @@ export const SECRET_MUTATIONS: readonly Mutation[] = [
       test: 'require: encrypted, whoever answers',
     },
   ]),
-  ...caughtBy('test/operator-messages.test.ts', [
-    {
-      name: 'a server with a full disk is ready',
-      file: 'src/http/operations.ts',
-      find: 'if (!(await database.canWrite())) throw serviceUnavailable();',
-      replace: '',
-      test: 'is named, and the server is not ready until there is space again',
-    },
-    {
-      name: 'a refused export is recorded',
-      file: 'src/cli/erasure/file.ts',
-      find: "await once(output, 'open');\n    await record();",
-      replace: "await record();\n    await once(output, 'open');",
-      test: 'record no import and no export that was refused, and those that were not',
-    },
-    {
-      name: 'the file of a secret may be a pipe',
-      file: 'src/config/secretFiles.ts',
-      find: 'if (!stats.isFile())',
-      replace: 'if (stats.isDirectory())',
-      test: 'must be a regular file: a pipe would make every command wait',
-    },
-  ]),
 ];
