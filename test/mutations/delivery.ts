@@ -230,8 +230,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a connection that breaks while idle stops the process',
       file: 'src/database/postgres.ts',
-      find: `pool.on('error', (error) => {`,
-      replace: `pool.on('never', (error: Error) => {`,
+      find: "pool.on('error', (error) => options.onConnectionLost?.(error));",
+      replace: "pool.on('never', (error: Error) => options.onConnectionLost?.(error));",
       test: 'an idle server keeps running when PostgreSQL stops, and recovers',
     },
     {
