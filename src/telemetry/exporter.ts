@@ -52,7 +52,9 @@ export function createExporter(
 
   async function ready(): Promise<void> {
     const askedMs = readyAtMs - performance.now();
-    if (askedMs > 0 && !stopping.signal.aborted) await pause(askedMs, stopping.signal);
+    if (askedMs <= 0 || stopping.signal.aborted) return;
+    await pause(askedMs, stopping.signal);
+    readyAtMs = 0;
   }
 
   return {
