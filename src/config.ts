@@ -47,8 +47,11 @@ export function loadEnvFile(): void {
   }
 }
 
-/** sudo does not look for programs in every folder. */
-const ownPath = () => (process.argv[1] === undefined ? PROGRAM : resolve(process.argv[1]));
+/** sudo does not look for programs in every folder. npm links them into `bin` of its prefix. */
+function ownPath(): string {
+  const [prefix, ...inside] = (process.argv[1] ?? '').split('/lib/node_modules/deskbell/');
+  return inside.length === 1 ? `${prefix}/bin/deskbell` : PROGRAM;
+}
 
 function loadFile(file: string, fix: string, ignored?: string): void {
   try {

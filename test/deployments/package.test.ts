@@ -239,7 +239,7 @@ describe('the settings of the installed package', { skip: mayMount ? false : 'on
       assert.equal(code, 1, then);
       assert.equal(
         output,
-        'The file /etc/deskbell/deskbell.env cannot be read. Run this as the user deskbell: sudo -u deskbell deskbell …\n',
+        `The file /etc/deskbell/deskbell.env cannot be read. Run this as the user deskbell: sudo -u deskbell ${join(installed.prefix, 'bin/deskbell')} …\n`,
       );
     }
   });
