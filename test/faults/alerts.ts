@@ -164,7 +164,10 @@ async function tryAll(postgres: Service, started: { stop(): unknown }[]): Promis
   await first.stop();
   await fires('DeskbellDown');
   await answer();
-  await database.run('update deliveries set created_at = $1, due_at = $1 where state = $2', [LONG_AGO, 'queued']);
+  await database.run('update deliveries set created_at = $1, due_at = $1 where state = $2', [
+    LONG_AGO,
+    'queued',
+  ]);
   await database.run('update delivery_queues set due_at = $1', [LONG_AGO]);
   await fires('DeskbellNoWorker');
   await fires('DeskbellMessagesLate');
