@@ -57,7 +57,7 @@ describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreS
     const at = (path: string) => join(shell.folder, path);
     // Another user may read it, and write only where the samples say so.
     chmodSync(shell.folder, 0o755);
-    for (const name of ['root', 'backups', 'systemd', 'data']) mkdirSync(at(name), { mode: 0o755 });
+    for (const name of ['safe', 'backups', 'systemd', 'data']) mkdirSync(at(name), { mode: 0o755 });
     // As the unit's StateDirectory does.
     chownSync(at('data'), uid, gid);
     const { DATABASE_URL: url = '' } = testDatabase.env;
@@ -72,7 +72,7 @@ describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreS
       'cd /var/lib/deskbell\n': '',
       '/var/lib/deskbell': at('data'),
       '/var/backups': at('backups'),
-      '/root/deskbell-secret.key': at('root/deskbell-secret.key'),
+      '/media/safe/deskbell-secret.key': at('safe/deskbell-secret.key'),
       '/etc/systemd/system': at('systemd'),
       'root:deskbell': `${process.getuid!()}:${gid}`,
       '-o deskbell -g deskbell': `-o ${uid} -g ${gid}`,
