@@ -38,7 +38,7 @@ export async function lockConversations(
 ): Promise<ErasedConversation[]> {
   return tx.all(
     `select id, reference, customer_name, customer_phone from conversations
-      where ${ownIdIn(tx.engine, '$1', '$2')} and erased_at is null order by id ${LOCKED[tx.engine]}`,
+      where ${ownIdIn(tx, '$1', '$2')} and erased_at is null order by id ${LOCKED[tx.engine]}`,
     [merchantId, ids],
   );
 }
@@ -67,11 +67,11 @@ export async function blankConversations(
   await tx.run(
     `update conversations set erased_at = $3, updated_at = $3, reference = null, customer_name = '', customer_phone = '',
         taken_over_at = null, taken_over_by = null
-      where ${ownIdIn(tx.engine, '$1', '$2')}`,
+      where ${ownIdIn(tx, '$1', '$2')}`,
     [merchantId, ids, at.toISOString()],
   );
   const wrong = await tx.run<{ phone: string }>(
-    `delete from wrong_phones where ${ownIdIn(tx.engine, '$1', '$2', 'conversation_id')} returning phone`,
+    `delete from wrong_phones where ${ownIdIn(tx, '$1', '$2', 'conversation_id')} returning phone`,
     [merchantId, ids],
   );
   await renewVersion(tx, merchantId);
@@ -101,12 +101,12 @@ export async function removeConversations(
   merchantId: MerchantId,
   ids: readonly number[],
 ): Promise<void> {
-  await tx.run(`delete from wrong_phones where ${ownIdIn(tx.engine, '$1', '$2', 'conversation_id')}`, [
+  await tx.run(`delete from wrong_phones where ${ownIdIn(tx, '$1', '$2', 'conversation_id')}`, [
     merchantId,
     ids,
   ]);
   const gone = await tx.run(
-    `delete from conversations where ${ownIdIn(tx.engine, '$1', '$2')} and erased_at is not null returning id`,
+    `delete from conversations where ${ownIdIn(tx, '$1', '$2')} and erased_at is not null returning id`,
     [merchantId, ids],
   );
   await tx.run('update conversation_storage set bytes = bytes - $2 where merchant_id = $1', [

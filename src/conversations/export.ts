@@ -38,7 +38,7 @@ export async function findPhones(
 ): Promise<string[]> {
   const own = await queries.all<{ phone: string }>(
     `select distinct customer_phone as phone from conversations
-      where ${ownIdIn(queries.engine, '$1', '$2')} and customer_phone <> ''`,
+      where ${ownIdIn(queries, '$1', '$2')} and customer_phone <> ''`,
     [merchantId, conversationIds],
   );
   const phones = new Set(own.map(({ phone }) => phone));

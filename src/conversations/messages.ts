@@ -160,7 +160,7 @@ export async function findMessages(
   if (ids.length === 0) return [];
   return queries.all<StoredMessage>(
     `select id, sender, text, at, message_id from conversation_messages
-      where ${ownIdIn(queries.engine, '$1', '$2')} and conversation_id = $3`,
+      where ${ownIdIn(queries, '$1', '$2')} and conversation_id = $3`,
     [merchantId, ids, conversationId],
   );
 }

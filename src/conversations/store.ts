@@ -193,7 +193,7 @@ export function findConversations(
   ids: readonly number[] | undefined,
   limit: number,
 ): Promise<Conversation[]> {
-  const wanted = ids === undefined ? 'merchant_id = $1' : ownIdIn(queries.engine, '$1', '$3');
+  const wanted = ids === undefined ? 'merchant_id = $1' : ownIdIn(queries, '$1', '$3');
   return queries.all(
     `select ${COLUMNS} from conversations where ${wanted} and erased_at is null order by id desc limit $2`,
     [merchantId, limit, ...(ids === undefined ? [] : [ids])],

@@ -16,6 +16,11 @@ export const REVOCATIONS = 'deskbell_revocations';
 
 export interface Queries {
   readonly engine: Engine;
+  /**
+   * The tables are spread over a cluster by merchant. Then a statement names its merchant (`merchant_id = $1`), so that one
+   * node runs it, and writes to one table: see docs/scale.md.
+   */
+  readonly isSpread: boolean;
   /** Reads. */
   all<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
   one<Row>(sql: string, params?: readonly Param[]): Promise<Row | undefined>;
@@ -29,7 +34,9 @@ export interface Queries {
   chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row[]>;
 }
 
-export type Reads = Pick<Queries, 'engine' | 'all' | 'one'>;
+export type Reads = Pick<Queries, 'engine' | 'isSpread' | 'all' | 'one'>;
+/** What decides how a statement is written. */
+export type Dialect = Pick<Queries, 'engine' | 'isSpread'>;
 
 /**
  * The lock order. A transaction that locks rows of several tables locks them in this order, within a table by id:
@@ -108,7 +115,7 @@ interface Connections {
  * own connection, so a slow reader takes none from the others. Callers must bound how many are open, and for how long:
  * on SQLite the write-ahead log grows meanwhile, on PostgreSQL old row versions stay.
  */
-export interface Snapshot extends Pick<Queries, 'engine' | 'all' | 'one'> {
+export interface Snapshot extends Reads {
   /** Must be called. A second call does nothing. */
   close(): void;
 }

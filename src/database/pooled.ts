@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { DatabaseProblem, type Queries } from './database.ts';
+import { DatabaseProblem } from './database.ts';
 import { connectionProblem } from './postgresErrors.ts';
-import { QUERY_TIMEOUT_MS } from './postgresStatements.ts';
+import { QUERY_TIMEOUT_MS, type Query } from './postgresStatements.ts';
 
 /** The time-outs of our sessions in the server, and how they hold behind PgBouncer, whose sessions are not ours. */
 
@@ -37,8 +37,8 @@ export const CANCEL_LATE = `select pg_cancel_backend(pid) from pg_stat_activity
 const SERVER = `select current_database() || ' since ' || extract(epoch from pg_postmaster_start_time()) as server`;
 
 /** DATABASE_DIRECT_URL with another database would migrate that one, and nobody would get its signals. */
-export async function refuseOtherServer(queries: Queries, direct: pg.Client): Promise<void> {
-  const pooled = await queries.one<{ server: string }>(SERVER);
+export async function refuseOtherServer(query: Query, direct: pg.Client): Promise<void> {
+  const [pooled] = await query<{ server: string }>(SERVER);
   direct.on('error', () => {});
   let server: string | undefined;
   try {

@@ -20,6 +20,7 @@ import {
 import { connectionProblem, refusalOf, retryConflicts } from './postgresErrors.ts';
 import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
 import { COUNT_ANNOUNCED, createSignals } from './signals.ts';
+import { isSpreadByMerchant } from './spread/detect.ts';
 import { buildIndex, lockName, lockOwnerName, type OnWait, runTransaction } from './upgrade/postgres.ts';
 
 interface PostgresOptions {
@@ -122,7 +123,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const transact = async <T>(work: (tx: BareTransaction) => Promise<T>): Promise<T> => {
     const beganAt = performance.now();
     const client = await connect();
-    const queries = queriesWith((sql, params) => queryOn(client, COMMIT_MIN_MS, sql, params));
+    const queries = queriesWith((sql, params) => queryOn(client, COMMIT_MIN_MS, sql, params), isSpread);
     const tx: BareTransaction = {
       ...queries,
       async tryLock(name) {
@@ -161,7 +162,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       idle_in_transaction_session_timeout: SNAPSHOT_PAUSE_MAX_MS,
     });
     client.on('error', () => {});
-    const { engine, all, one, run } = queriesWith((sql, params) => queryOn(client, 0, sql, params));
+    const queries = queriesWith((sql, params) => queryOn(client, 0, sql, params), isSpread);
+    const { engine, all, one, run } = queries;
     const close = () => {
       client.end().catch(() => {});
     };
@@ -172,7 +174,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       close();
       throw failure(error);
     }
-    return { engine, all, one, close };
+    return { engine, isSpread, all, one, close };
   };
 
   const newMigrationClient = () =>
@@ -192,7 +194,25 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       client.release(!isUsable);
     }
   };
-  const queries = queriesWith((sql, params) => retryConflicts(() => queryPool(sql, params)));
+  let isSpread: boolean;
+  try {
+    const version = await queryPool<{ server_version_num: string }>('show server_version_num');
+    if (Number(version[0]?.server_version_num) < 150_000) {
+      throw new DatabaseProblem('The PostgreSQL of DATABASE_URL is older than 15. Use 15 or newer.');
+    }
+    if (isPooled) await refuseOtherServer(queryPool, new directHosts.Client(directOptions));
+    isSpread = await isSpreadByMerchant(queryPool);
+  } catch (error) {
+    stopWatching();
+    await pool.end();
+    if (error instanceof DatabaseProblem) throw error;
+    const cause = error instanceof DatabaseUnavailable ? error.cause : error;
+    throw new DatabaseProblem(`The PostgreSQL of DATABASE_URL cannot be used: ${connectionProblem(cause)}.`, {
+      cause,
+    });
+  }
+
+  const queries = queriesWith((sql, params) => retryConflicts(() => queryPool(sql, params)), isSpread);
   const chain = createChainGroups({
     query: queryPool,
     runAlone: queries.chain,
@@ -213,7 +233,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       } catch (error) {
         throw failure(error);
       }
-    }),
+    }, isSpread),
     async script(sql, indexes = []) {
       for (const index of indexes) await retryConflicts(() => buildIndex(newMigrationClient, index, onWait));
       await retryConflicts(() => runTransaction(newMigrationClient, sql, onWait));
@@ -259,20 +279,5 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     },
   };
 
-  try {
-    const version = await database.one<{ server_version_num: string }>('show server_version_num');
-    if (Number(version?.server_version_num) < 150_000) {
-      throw new DatabaseProblem('The PostgreSQL of DATABASE_URL is older than 15. Use 15 or newer.');
-    }
-    if (isPooled) await refuseOtherServer(database, new directHosts.Client(directOptions));
-  } catch (error) {
-    stopWatching();
-    await pool.end();
-    if (error instanceof DatabaseProblem) throw error;
-    const cause = error instanceof DatabaseUnavailable ? error.cause : error;
-    throw new DatabaseProblem(`The PostgreSQL of DATABASE_URL cannot be used: ${connectionProblem(cause)}.`, {
-      cause,
-    });
-  }
   return database;
 }

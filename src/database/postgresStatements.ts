@@ -10,8 +10,9 @@ export const QUERY_TIMEOUT_MS = 3000;
 export type Query = <Row>(sql: string, params?: readonly Param[]) => Promise<Row[]>;
 
 /** All kinds of queries, by one function. */
-export const queriesWith = (query: Query): Queries => ({
+export const queriesWith = (query: Query, isSpread: boolean): Queries => ({
   engine: 'postgres',
+  isSpread,
   all: query,
   one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
   run: query,

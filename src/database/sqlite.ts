@@ -57,6 +57,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   const tx: BareTransaction = {
     engine: 'sqlite',
+    isSpread: false,
     all: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
       write(sql).get(...bound(params)) as Row | undefined,
@@ -180,6 +181,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   const readsWith = (statement: typeof read) => ({
     engine: 'sqlite' as const,
+    isSpread: false,
     all: async <Row>(sql: string, params: readonly Param[] = []) =>
       translated(() => statement(sql).all(...bound(params)) as Row[]),
     one: async <Row>(sql: string, params: readonly Param[] = []) =>

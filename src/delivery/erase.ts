@@ -73,7 +73,7 @@ export async function eraseDeliveries(
     [merchantId, conversationId, time, limit],
   );
   if (rows.length > 0) {
-    await tx.run(`delete from delivery_events where ${ownIdIn(tx.engine, '$1', '$2', 'delivery_id')}`, [
+    await tx.run(`delete from delivery_events where ${ownIdIn(tx, '$1', '$2', 'delivery_id')}`, [
       merchantId,
       rows.map(({ id }) => id),
     ]);

@@ -42,7 +42,7 @@ export async function findReached(
 ): Promise<{ phones: string[]; channelIds: string[] }> {
   const rows = await queries.all<{ recipient: string; channel_id: string | null }>(
     `select distinct recipient, channel_id from deliveries
-      where ${ownIdIn(queries.engine, '$1', '$2', 'conversation_id')} and endpoint_id = 0`,
+      where ${ownIdIn(queries, '$1', '$2', 'conversation_id')} and endpoint_id = 0`,
     [merchantId, conversationIds],
   );
   return {

@@ -71,11 +71,11 @@ function remove(
   return database.transaction(async (tx) => {
     if (old.some(isCounted)) await stored.lock(tx);
     const rows = await tx.run<Pick<Row, 'id' | 'notification_id'> & { content: string }>(
-      `delete from deliveries where ${ownIdIn(tx.engine, '$1', '$2')} and state not in ${OPEN} and updated_at < $3
+      `delete from deliveries where ${ownIdIn(tx, '$1', '$2')} and state not in ${OPEN} and updated_at < $3
         returning id, notification_id, content`,
       [merchantId, old.map(({ id }) => id), before],
     );
-    await tx.run(`delete from delivery_events where ${ownIdIn(tx.engine, '$1', '$2', 'delivery_id')}`, [
+    await tx.run(`delete from delivery_events where ${ownIdIn(tx, '$1', '$2', 'delivery_id')}`, [
       merchantId,
       rows.map(({ id }) => id),
     ]);

@@ -20,7 +20,7 @@ export async function eraseEvents(
     );
     const theirs = rows.filter(({ data }) => isTheirs(data)).map(({ position }) => position);
     if (theirs.length > 0)
-      await database.run(`delete from events where ${ownIdIn(database.engine, '$1', '$2', 'position')}`, [
+      await database.run(`delete from events where ${ownIdIn(database, '$1', '$2', 'position')}`, [
         merchantId,
         theirs,
       ]);

@@ -101,7 +101,7 @@ export async function numberBatch(database: Database, merchantId: MerchantId): P
     );
     if (rows.length === 0) return 0;
     // Each by its `seq`, not up to the last: one with a lower `seq` may have been committed meanwhile.
-    const isNumbered = ownIdIn(tx.engine, '$1', '$2', 'seq');
+    const isNumbered = ownIdIn(tx, '$1', '$2', 'seq');
     const seqs = rows.map(({ seq }) => seq);
     await tx.run(
       `insert into events (merchant_id, position, ${FIELDS})

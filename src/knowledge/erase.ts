@@ -179,7 +179,7 @@ async function olderTexts(
   merchantId: MerchantId,
   ids: readonly number[],
 ): Promise<Texts[]> {
-  const own = ownIdIn(queries.engine, '$1', '$2', 'document_id');
+  const own = ownIdIn(queries, '$1', '$2', 'document_id');
   const versions = await queries.all<Texts>(
     `select document_id as id, title, body from document_versions where ${own}`,
     [merchantId, ids],
@@ -249,7 +249,7 @@ export async function redactRecognitions(
       const ids = rows.map(({ id }) => id);
       if (count > 0)
         await database.run(
-          `update recognitions set question = $3, conversation_id = null where ${ownIdIn(database.engine, '$1', '$2')}`,
+          `update recognitions set question = $3, conversation_id = null where ${ownIdIn(database, '$1', '$2')}`,
           [merchantId, ids, ERASED],
         );
     }
@@ -283,7 +283,7 @@ export async function redactRecognitions(
     }
     if (theirs.length > 0)
       await database.run(
-        `update recognitions set question = $3, customer_key = '' where ${ownIdIn(database.engine, '$1', '$2')}`,
+        `update recognitions set question = $3, customer_key = '' where ${ownIdIn(database, '$1', '$2')}`,
         [merchantId, theirs, ERASED],
       );
     if (rows.length < RECOGNITIONS_PAGE) return;

@@ -63,7 +63,7 @@ export async function answersOf(
 ): Promise<Map<number, string>> {
   const rows = await queries.all<{ id: number; answer: string }>(
     `select notification_id as id, answer from answered_questions
-      where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}`,
+      where ${ownIdIn(queries, '$1', '$2', 'notification_id')}`,
     [merchantId, notificationIds],
   );
   return new Map(rows.map(({ id, answer }) => [id, answer]));

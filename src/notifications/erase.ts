@@ -53,7 +53,7 @@ export async function removeForGood(
   merchantId: MerchantId,
   ids: readonly number[],
 ): Promise<void> {
-  const own = ownIdIn(tx.engine, '$1', '$2');
+  const own = ownIdIn(tx, '$1', '$2');
   // In the lock order: see `Transaction`.
   const locked = tx.engine === 'postgres' ? 'for update' : '';
   await tx.all(`select id from notifications where ${own} order by id ${locked}`, [merchantId, ids]);
@@ -69,7 +69,7 @@ export async function othersAmong(
   conversationIds: readonly number[],
 ): Promise<Set<number>> {
   const rows = await queries.all<{ id: number; conversation_id: number }>(
-    `select id, conversation_id from notifications where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    `select id, conversation_id from notifications where ${ownIdIn(queries, '$1', '$2')}`,
     [merchantId, ids],
   );
   const others = rows.filter(({ conversation_id }) => !conversationIds.includes(conversation_id));

@@ -44,7 +44,7 @@ async function before(
 async function byIds(queries: Queries, merchantId: MerchantId, ids: readonly number[]) {
   if (ids.length === 0) return [];
   const rows = await queries.all<Row>(
-    `select ${COLUMNS} from notifications where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    `select ${COLUMNS} from notifications where ${ownIdIn(queries, '$1', '$2')}`,
     [merchantId, ids],
   );
   return rows.map(questionOf);

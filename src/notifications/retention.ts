@@ -42,7 +42,7 @@ export async function removeNotifications(
   merchantId: MerchantId,
   ids: readonly number[],
 ): Promise<void> {
-  const own = ownIdIn(tx.engine, '$1', '$2');
+  const own = ownIdIn(tx, '$1', '$2');
   await tx.run(`update notifications set counted_for_good = 1 where ${own}`, [merchantId, ids]);
   await tx.run(`delete from notifications where ${own}`, [merchantId, ids]);
 }

@@ -124,7 +124,7 @@ export async function findExisting(
   ids: readonly number[],
 ): Promise<Set<number>> {
   const rows = await queries.all<{ id: number }>(
-    `select id from notifications where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    `select id from notifications where ${ownIdIn(queries, '$1', '$2')}`,
     [merchantId, ids],
   );
   return new Set(rows.map(({ id }) => id));

@@ -51,8 +51,8 @@ export const CONVERSATION_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a message of another conversation can be quoted',
       file: 'src/conversations/messages.ts',
-      find: "where ${ownIdIn(queries.engine, '$1', '$2')} and conversation_id = $3`,",
-      replace: "where ${ownIdIn(queries.engine, '$1', '$2')} and $3 > 0`,",
+      find: "where ${ownIdIn(queries, '$1', '$2')} and conversation_id = $3`,",
+      replace: "where ${ownIdIn(queries, '$1', '$2')} and $3 > 0`,",
       test: 'quotes a message that the customer wrote in this conversation, and no other',
     },
   ]),

@@ -38,7 +38,7 @@ export async function findNewestMessages(
   notificationIds: readonly number[],
 ): Promise<Map<number, AttentionRow>> {
   const rows = await queries.all<AttentionRow>(
-    `select ${COLUMNS} from deliveries d where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}
+    `select ${COLUMNS} from deliveries d where ${ownIdIn(queries, '$1', '$2', 'notification_id')}
       and d.endpoint_id = 0 order by d.id`,
     [merchantId, notificationIds],
   );
@@ -129,7 +129,7 @@ export function readDirect(
 ): Promise<DirectMessage[]> {
   return queries.all(
     `select d.id, d.conversation_id, substr(d.content, 1, ${lengthMax}) as text, d.sent_by from deliveries d
-      where ${ownIdIn(queries.engine, '$1', '$2')}`,
+      where ${ownIdIn(queries, '$1', '$2')}`,
     [merchantId, ids],
   );
 }

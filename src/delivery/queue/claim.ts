@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Database, Engine, Queries } from '../../database/database.ts';
+import type { Database, Dialect, Engine, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { wakeAll } from './release.ts';
 import { waitForStatus } from './settle.ts';
@@ -178,10 +178,10 @@ type Taking = Turn & { ids: readonly number[]; version: string; dueAt: string };
 
 /** A claimed message is due again when the lease ends. Of two workers the first gets it, and the second gets nothing. */
 const takeSql = (
-  engine: Engine,
+  dialect: Dialect,
 ) => `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3,
     unsettled_since = null, waiting_for = null, due_at = $4, updated_at = $5
-  where ${ownIdIn(engine, '$1', '$2')} and state in ${OPEN} and due_at <= $5
+  where ${ownIdIn(dialect, '$1', '$2')} and state in ${OPEN} and due_at <= $5
     and (endpoint_id > 0 or ${isNotErased('deliveries')})
   returning ${CLAIMED_COLUMNS}`;
 
@@ -201,12 +201,12 @@ async function take(
 ): Promise<Claimed[]> {
   const params = [queue.merchant_id, ids, channelId, leaseUntil.toISOString(), at.toISOString()];
   if (database.engine === 'sqlite') {
-    const taken = database.run<Claimed>(takeSql('sqlite'), params);
+    const taken = database.run<Claimed>(takeSql(database), params);
     const moved = moveQueue(database, queue, { version, dueAt });
     return (await Promise.all([taken, moved]))[0].sort((a, b) => a.id - b.id);
   }
   const claimed = await database.run<Claimed>(
-    `with taken as (${takeSql('postgres')}), moved as (${moveSql('$6', '$7', '$8')})
+    `with taken as (${takeSql(database)}), moved as (${moveSql('$6', '$7', '$8')})
       select * from taken order by id`,
     [...params, queue.endpoint_id, version, dueAt],
   );
@@ -223,10 +223,10 @@ async function block(queries: Queries, merchantId: MerchantId, rows: readonly Du
   await queries.run(
     `with first_ones as (
         select id as first_id, recipient as customer, mode as lane from deliveries
-          where ${ownIdIn(queries.engine, '$1', '$2')} and state in ${OPEN}
+          where ${ownIdIn(queries, '$1', '$2')} and state in ${OPEN}
           order by id ${SHARED[queries.engine]})
       update deliveries set due_at = '${NEVER}' from first_ones
-        where ${ownIdIn(queries.engine, '$1', '$3')} and state in ('queued', 'waiting')
+        where ${ownIdIn(queries, '$1', '$3')} and state in ('queued', 'waiting')
           and recipient = customer and mode = lane and id > first_id
       returning id`,
     [merchantId, [...new Set(rows.map(({ first_id }) => first_id))], rows.map(({ id }) => id)],

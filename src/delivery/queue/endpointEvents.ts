@@ -113,7 +113,7 @@ export async function hurryEvents(
   if (ids.length === 0) return;
   const time = at.toISOString();
   await tx.run(
-    `update deliveries set due_at = $3 where ${ownIdIn(tx.engine, '$1', '$2')} and state = 'queued' and due_at > $3
+    `update deliveries set due_at = $3 where ${ownIdIn(tx, '$1', '$2')} and state = 'queued' and due_at > $3
       returning id`,
     [merchantId, ids, time],
   );
@@ -171,7 +171,7 @@ export async function countQueuedOf(
   if (endpointIds.length === 0) return new Map();
   const rows = await queries.all<{ endpoint_id: number; queued: number }>(
     `select endpoint_id, count(*) as queued from deliveries
-      where ${ownIdIn(queries.engine, '$1', '$2', 'endpoint_id')} and mode = 'reply' and state in ${OPEN}
+      where ${ownIdIn(queries, '$1', '$2', 'endpoint_id')} and mode = 'reply' and state in ${OPEN}
       group by endpoint_id`,
     [merchantId, endpointIds],
   );
@@ -251,7 +251,7 @@ export async function listEventDeliveries(
   );
   const history = await queries.all<{ delivery_id: number } & EventDelivery['history'][number]>(
     `select delivery_id, at, state, code from delivery_events
-      where ${ownIdIn(queries.engine, '$1', '$2', 'delivery_id')} order by delivery_id, id`,
+      where ${ownIdIn(queries, '$1', '$2', 'delivery_id')} order by delivery_id, id`,
     [merchantId, rows.map(({ id }) => id)],
   );
   const byDelivery = Map.groupBy(history, ({ delivery_id }) => delivery_id);
@@ -267,9 +267,8 @@ export async function removeDeliveries(
   merchantId: MerchantId,
   ids: readonly number[],
 ): Promise<void> {
-  const { engine } = tx;
-  await tx.run(`delete from deliveries where ${ownIdIn(engine, '$1', '$2')}`, [merchantId, ids]);
-  const ofThem = ownIdIn(engine, '$1', '$2', 'delivery_id');
+  await tx.run(`delete from deliveries where ${ownIdIn(tx, '$1', '$2')}`, [merchantId, ids]);
+  const ofThem = ownIdIn(tx, '$1', '$2', 'delivery_id');
   await tx.run(`delete from delivery_events where ${ofThem}`, [merchantId, ids]);
 }
 

@@ -45,7 +45,7 @@ export const notice = (
 ): Promise<number> =>
   database.transaction(async (tx) => {
     const rows = await tx.run<Noticed>(
-      `update deliveries set attention_at = $3 where ${ownIdIn(tx.engine, '$1', '$2')} and ${IS_UNNOTICED}
+      `update deliveries set attention_at = $3 where ${ownIdIn(tx, '$1', '$2')} and ${IS_UNNOTICED}
         returning id, ${notificationIdOf()} as notification_id, conversation_id, state, last_code`,
       [merchantId, ids, at.toISOString()],
     );

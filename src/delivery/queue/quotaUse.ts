@@ -47,7 +47,7 @@ export async function releaseQuota(
   const dayBefore = new Date(at.getTime() - DAY_MS).toISOString();
   // Most have none: one look for all of them.
   const users = await tx.all<{ key: string }>(
-    `select key from deliveries where ${ownIdIn(tx.engine, '$1', '$2')}
+    `select key from deliveries where ${ownIdIn(tx, '$1', '$2')}
       and exists (select 1 from reached_customers r where r.merchant_id = $1 and r.delivery_key = deliveries.key)
       order by id`,
     [merchantId, ids],

@@ -190,7 +190,7 @@ export async function waitForStatus(
   await database.transaction(async (tx) => {
     const rows = await tx.run<{ id: number; channel_id: string }>(
       `update deliveries set unsettled_since = $3, due_at = $4, channel_id = coalesce(channel_id, $5), updated_at = $3
-        where ${ownIdIn(tx.engine, '$1', '$2')} and state = 'sending' and unsettled_since is null
+        where ${ownIdIn(tx, '$1', '$2')} and state = 'sending' and unsettled_since is null
           and due_at <= $3
         returning id, channel_id`,
       [merchantId, lost.deliveries.map(({ id }) => id), time, dueAt, lost.channelId],

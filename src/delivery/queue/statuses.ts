@@ -59,7 +59,7 @@ export async function advance(
   await lockLanes(tx, merchantId);
   // Rows of a table are locked in the order of their ids.
   if (tx.engine === 'postgres' && ids.length > 1) {
-    await tx.all(`select id from deliveries where ${ownIdIn(tx.engine, '$1', '$2')} order by id for update`, [
+    await tx.all(`select id from deliveries where ${ownIdIn(tx, '$1', '$2')} order by id for update`, [
       merchantId,
       ids,
     ]);
@@ -67,7 +67,7 @@ export async function advance(
   const rows = await tx.run<{ id: number; recipient: string; mode: 'reply' | 'campaign' }>(
     `update deliveries set state = $3, channel_message_id = coalesce($4, channel_message_id),
         unsettled_since = null, waiting_for = null, reason = null, updated_at = $5
-      where ${ownIdIn(tx.engine, '$1', '$2')}
+      where ${ownIdIn(tx, '$1', '$2')}
         and state in (${earlier.map((name) => `'${name}'`).join(', ')})
       returning id, recipient, mode`,
     [merchantId, ids, state, messageId ?? null, time],

@@ -51,7 +51,7 @@ async function byTitle(
     [merchantId, JSON.stringify(titles)],
   );
   const rows = await queries.all<Document>(
-    `select ${FIELDS} from documents where ${ownIdIn(queries.engine, '$1', '$2')}
+    `select ${FIELDS} from documents where ${ownIdIn(queries, '$1', '$2')}
       order by id ${locked}`,
     [merchantId, found.flatMap(({ id }) => id ?? [])],
   );

@@ -49,7 +49,7 @@ export async function findDocuments(
 ): Promise<Document[]> {
   if (ids.length === 0) return [];
   const rows = await queries.all<Document>(
-    `select ${FIELDS} from documents where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    `select ${FIELDS} from documents where ${ownIdIn(queries, '$1', '$2')}`,
     [merchantId, ids],
   );
   const byId = new Map(rows.map((row) => [row.id, row]));

@@ -48,7 +48,7 @@ export async function readWordings(
 ): Promise<Map<number, string[]>> {
   const rows = await queries.all<{ document_id: number; text: string }>(
     `select document_id, text from document_wordings
-      where ${ownIdIn(queries.engine, '$1', '$2', 'document_id')} order by document_id, id`,
+      where ${ownIdIn(queries, '$1', '$2', 'document_id')} order by document_id, id`,
     [merchantId, documentIds],
   );
   return new Map(

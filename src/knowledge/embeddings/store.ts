@@ -140,7 +140,7 @@ export const writeVectors = (
   database.transaction(async (tx) => {
     const ids = made.map(({ document }) => document.id);
     const rows = await tx.all<{ id: number }>(
-      `select id from documents where ${ownIdIn(tx.engine, '$1', '$2')} order by id ${NOT_DELETED[tx.engine]}`,
+      `select id from documents where ${ownIdIn(tx, '$1', '$2')} order by id ${NOT_DELETED[tx.engine]}`,
       [merchantId, ids],
     );
     const existing = new Set(rows.map(({ id }) => id));

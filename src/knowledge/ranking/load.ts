@@ -139,7 +139,7 @@ const readTexts = (queries: Queries, merchantId: MerchantId, documents: readonly
   queries.all(
     `select id, title, substr(words, 1, ${WORDS_LENGTH_MAX}) as words,
         concat(length(body), ' ', substr(body, 1, ${ANSWER_START_LENGTH})) as answer
-      from documents where ${ownIdIn(queries.engine, '$1', '$2')}`,
+      from documents where ${ownIdIn(queries, '$1', '$2')}`,
     [merchantId, documents.map(({ id }) => id)],
   );
 

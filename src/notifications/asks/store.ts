@@ -143,7 +143,7 @@ export async function findEnded(
   const rows = await queries.all<{ id: number }>(
     ids.length > LOOK_UPS_MAX
       ? `${IDS[queries.engine]} except select id from asks where merchant_id = $1 and status = 'waiting'`
-      : `select id from asks where ${ownIdIn(queries.engine, '$1', '$2')} and status <> 'waiting'`,
+      : `select id from asks where ${ownIdIn(queries, '$1', '$2')} and status <> 'waiting'`,
     [merchantId, ids],
   );
   return rows.map(({ id }) => id);

@@ -56,7 +56,7 @@ export function readQuestions(
 ): Promise<PendingRow[]> {
   return queries.all(
     `select id, conversation_id, created_at, context from notifications
-      where ${ownIdIn(queries.engine, '$1', '$2')} and ${IS_QUESTION} and octet_length(context) <= ${CONTEXT_MAX_BYTES}`,
+      where ${ownIdIn(queries, '$1', '$2')} and ${IS_QUESTION} and octet_length(context) <= ${CONTEXT_MAX_BYTES}`,
     [merchantId, ids],
   );
 }
@@ -68,7 +68,7 @@ export async function listRequested(
   ids: readonly number[],
 ): Promise<number[]> {
   const rows = await queries.all<{ id: number }>(
-    `select id from notifications where ${ownIdIn(queries.engine, '$1', '$2')} and status = 'requested'`,
+    `select id from notifications where ${ownIdIn(queries, '$1', '$2')} and status = 'requested'`,
     [merchantId, ids],
   );
   return rows.map(({ id }) => id);
@@ -81,7 +81,7 @@ export function readAnswered(
   ids: readonly number[],
 ): Promise<{ id: number; context: string }[]> {
   return queries.all(
-    `select id, context from notifications where ${ownIdIn(queries.engine, '$1', '$2')} and status = 'answered'
+    `select id, context from notifications where ${ownIdIn(queries, '$1', '$2')} and status = 'answered'
       and ${IS_QUESTION} order by id`,
     [merchantId, ids],
   );

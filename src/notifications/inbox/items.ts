@@ -98,7 +98,7 @@ const readRows = (queries: Queries, merchantId: MerchantId, ids: readonly number
         ${wrongPhonesOf(queries.engine, 'n')} as wrong_phones, ${countryColumn('n.merchant_id')} as country,
         ${askWire(queries.engine, '$1', 'n.id')} as ask,
         ${assigneeWire(queries.engine, 'n')} as assigned_to, ${noteCount('$1', 'n.id')} as notes
-      from notifications n where ${ownIdIn(queries.engine, '$1', '$2')}`,
+      from notifications n where ${ownIdIn(queries, '$1', '$2')}`,
     [merchantId, ids],
   );
 

@@ -132,7 +132,7 @@ async function scanIds(
   after: Position,
 ): Promise<Scanned> {
   const rows = await queries.all<Position>(
-    `select id, updated_at from notifications where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    `select id, updated_at from notifications where ${ownIdIn(queries, '$1', '$2')}`,
     [merchantId, filter.ids ?? []],
   );
   const order = filter.updatedSince === undefined ? byId : byChange;
@@ -163,7 +163,7 @@ async function readRows(
   ];
   const rows = await queries.all<{ id: number; wire: string }>(
     `select id, ${WIRE}${members.join('')}, '}') as wire from notifications
-      where ${[ownIdIn(queries.engine, '$1', '$2'), ...indexed, ...others].join(' and ')}`,
+      where ${[ownIdIn(queries, '$1', '$2'), ...indexed, ...others].join(' and ')}`,
     params,
   );
   const wires = new Map(rows.map((row) => [row.id, row.wire]));

@@ -127,7 +127,7 @@ export const listPresentIn = (
 ): Promise<ListedPresence[]> =>
   queries.all(
     `select notification_id, user_id, ${userNameOf('user_id')} as name, state from presences
-      where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}
+      where ${ownIdIn(queries, '$1', '$2', 'notification_id')}
         and user_id <> $3 and expires_at > $4 and state <> 'gone'
       order by notification_id, user_id limit ${LISTED_MAX}`,
     [merchantId, ids, userId, at.toISOString()],

@@ -60,7 +60,7 @@ export async function cancel(
   const rows = await tx.run<Lane & { id: number }>(
     `update deliveries set state = 'cancelled', due_at = $3, waiting_for = null, reason = null, updated_at = $3,
         last_code = coalesce($4, last_code)
-      where ${ownIdIn(tx.engine, '$1', '$2')} and state in ('queued', 'waiting', 'failed')
+      where ${ownIdIn(tx, '$1', '$2')} and state in ('queued', 'waiting', 'failed')
       returning id, recipient, mode`,
     [merchantId, ids, time, code ?? null],
   );

@@ -46,7 +46,7 @@ export async function readdress(
         due_at = case when due_at = '${NEVER}' or state = 'waiting' then $4 else due_at end,
         last_code = case when state = 'failed' then '${NUMBER_FIXED}' else last_code end,
         reason = case when state = 'failed' then 'The number was fixed. Send the message again.' else reason end
-      where ${ownIdIn(tx.engine, '$1', '$2')}`,
+      where ${ownIdIn(tx, '$1', '$2')}`,
     [merchantId, others.map((other) => other.id), phone, time],
   );
   const open = others.filter((other) => other.state !== 'failed');

@@ -120,17 +120,17 @@ export async function putBack(
   }
   const ids = [...groups.values()].flatMap((group) => group.ids);
   if (tx.engine === 'postgres' && ids.length > 1)
-    await tx.all(
-      `select id from deliveries where ${ownIdIn(tx.engine, '$1', '$2')} order by id for no key update`,
-      [merchantId, ids],
-    );
+    await tx.all(`select id from deliveries where ${ownIdIn(tx, '$1', '$2')} order by id for no key update`, [
+      merchantId,
+      ids,
+    ]);
   const queued: number[] = [];
   for (const group of groups.values()) {
     const changed = await tx.run<{ id: number }>(
       `update deliveries set state = 'queued', recipient = coalesce($3, recipient), attempts = 0, due_at = $4,
           reason = null, last_code = null, waiting_for = null, channel_message_id = null, updated_at = $4,
           requeued_at = $4, attention_at = null
-        where ${ownIdIn(tx.engine, '$1', '$2')} and state = $5 and ${NOT_TAKEN_BACK} and ${isNotErased('deliveries')}
+        where ${ownIdIn(tx, '$1', '$2')} and state = $5 and ${NOT_TAKEN_BACK} and ${isNotErased('deliveries')}
         returning id`,
       [merchantId, group.ids, group.recipient, at.toISOString(), group.state],
     );

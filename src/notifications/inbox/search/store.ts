@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../../contract/ids.ts';
-import type { Engine, Queries, Transaction } from '../../../database/database.ts';
+import type { Dialect, Engine, Queries, Transaction } from '../../../database/database.ts';
 import { ownIdIn } from '../../../database/ids.ts';
 
 /** The index, and what is not in it yet. */
@@ -40,14 +40,14 @@ export async function listOfConversation(
   return rows.map(({ id }) => id);
 }
 
-const seqIn = (engine: Engine) => ownIdIn(engine, '$1', '$2', 'seq');
+const seqIn = (dialect: Dialect) => ownIdIn(dialect, '$1', '$2', 'seq');
 
 export async function removeChanges(
   tx: Transaction,
   merchantId: MerchantId,
   seqs: readonly number[],
 ): Promise<void> {
-  await tx.run(`delete from inbox_changes where ${seqIn(tx.engine)}`, [merchantId, seqs]);
+  await tx.run(`delete from inbox_changes where ${seqIn(tx)}`, [merchantId, seqs]);
 }
 
 /** Notifications of this conversation up to this one are done. */
@@ -142,14 +142,18 @@ export async function matchIndexed(
   expression: string,
   ids: readonly number[],
 ): Promise<number[]> {
-  const rows = await queries.all<{ id: number }>(MATCH_AMONG[queries.engine], [merchantId, ids, expression]);
+  const rows = await queries.all<{ id: number }>(MATCH_AMONG[queries.engine](queries), [
+    merchantId,
+    ids,
+    expression,
+  ]);
   return rows.map(({ id }) => id);
 }
 
-const MATCH_AMONG: Record<Engine, string> = {
+const MATCH_AMONG: Record<Engine, (dialect: Dialect) => string> = {
   // Every word of the expression begins with the merchant.
-  sqlite: `select rowid as id from inbox_index where inbox_index match $3
+  sqlite: () => `select rowid as id from inbox_index where inbox_index match $3
     and rowid in (select value from json_each($2)) and $1 > 0`,
-  postgres: `select notification_id as id from inbox_index
-    where ${ownIdIn('postgres', '$1', '$2', 'notification_id')} and found_by @@ cast($3 as tsquery)`,
+  postgres: (dialect) => `select notification_id as id from inbox_index
+    where ${ownIdIn(dialect, '$1', '$2', 'notification_id')} and found_by @@ cast($3 as tsquery)`,
 };
