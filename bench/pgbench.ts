@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import { chainParams, chainSql } from '../src/database/chain.ts';
 import type { Database, Param, Queries } from '../src/database/database.ts';
+import { withIds } from '../src/database/newIds.ts';
 import { createOutbox } from '../src/delivery/queue/enqueue.ts';
 import { answerNotification } from '../src/notifications/answers/answer.ts';
-import { insertNotification } from '../src/notifications/raise.ts';
+import { raise } from '../src/notifications/raise.ts';
 import {
   ANSWER_IDS,
   CONVERSATIONS_PER_MERCHANT,
@@ -31,7 +32,7 @@ export async function benchRequest({ program, instance }: Pgbench, clients: Conn
   let statements: Statement[] = [];
   await instance.changeData(async (database) => {
     statements = await record(database, (recorded) =>
-      insertNotification(recorded, {
+      raise(recorded, {
         merchantId: merchant as MerchantId,
         type: 'user_question_request',
         conversationId: conversation,
@@ -130,9 +131,18 @@ async function record(
       all: recordCall(queries.all),
       one: recordCall(queries.one),
       run: recordCall(queries.run),
-      chain: (steps) => {
-        statements.push({ sql: chainSql(steps), params: chainParams([steps]) });
-        return queries.chain(steps);
+      async chain(given, ...owner) {
+        const chain = await withIds(given, async (wanted) => {
+          const drawn: Record<string, readonly number[]> = {};
+          for (const table of Object.keys(wanted)) {
+            drawn[table] = await queries.newIds(table, 1);
+            const sql = `select nextval(pg_get_serial_sequence('${table}', 'id')) as id`;
+            statements.push({ sql, params: [], newId: drawn[table][0] });
+          }
+          return drawn;
+        });
+        statements.push({ sql: chainSql(chain), params: chainParams([chain]) });
+        return queries.chain(chain, ...owner);
       },
     };
   };

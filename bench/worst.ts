@@ -261,10 +261,18 @@ async function addData(database: Database, { config }: Instance): Promise<void> 
       content: answer,
       at: AT,
     } as const;
-    await database.chain([
-      rememberAnswered(ATTACKER, { notificationId: id, question, answer }),
-      ...enqueueSteps(ATTACKER, delivery, { state: 'queued', recipient: delivery.recipient }),
-    ]);
+    await database.chain({
+      newIds: { deliveries: 1 },
+      build: (ids) => ({
+        steps: [
+          rememberAnswered(ATTACKER, { notificationId: id, question, answer }),
+          ...enqueueSteps(ATTACKER, ids.deliveries![0]!, delivery, {
+            state: 'queued',
+            recipient: delivery.recipient,
+          }).steps,
+        ],
+      }),
+    });
   }
   await addChannels(database, config);
 }

@@ -5,7 +5,7 @@ import type { Passwords } from './auth/passwords/passwords.ts';
 import { disableUser, findUserByEmail } from './auth/users.ts';
 import type { DemoUser } from './contract/auth.ts';
 import type { MerchantId } from './contract/ids.ts';
-import type { Step } from './database/chain.ts';
+import type { Insert } from './database/chain.ts';
 import type { Database, Param, Queries } from './database/database.ts';
 import { type DemoNotification, FIRST_MEMBER_ID, historyOf, knownPerDay, MEMBERS } from './demo/history.ts';
 import { insertTalk, SHOWN_MINUTES } from './demo/insertTalk.ts';
@@ -285,7 +285,7 @@ async function insertAll(
   }
 
   async function insertNotifications(given: readonly DemoNotification[]): Promise<void> {
-    const answered = new Map<MerchantId, Step[]>();
+    const answered: Insert[] = [];
     for (const [index, notification] of given.entries()) {
       const { conversation, type, minutesAgo, context, answer, answeredAfterMinutes = 0 } = notification;
       const { merchantId } = conversations[conversation - 1]!;
@@ -306,15 +306,10 @@ async function insertAll(
       });
       const reply = answer?.answer ?? answer?.agent_response_to_customer;
       if (reply === undefined) continue;
-      const steps = answered.get(merchantId as MerchantId) ?? [];
       const told = { notificationId: index + 1, question: askedIn(context), answer: String(reply) };
-      answered.set(merchantId as MerchantId, [...steps, rememberAnswered(merchantId as MerchantId, told)]);
+      answered.push(rememberAnswered(merchantId as MerchantId, told));
     }
-    for (const steps of answered.values()) {
-      const [first] = steps;
-      const values = steps.flatMap(({ rows }) => rows!.values);
-      await tx.chain([{ ...first!, rows: { ...first!.rows!, values } }]);
-    }
+    await tx.chain({ steps: answered });
   }
 }
 

@@ -40,7 +40,7 @@ import { createMetrics } from './metrics.ts';
 import { releaseAnswers } from './notifications/answers/release.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
-import { insertNotification } from './notifications/raise.ts';
+import { raise } from './notifications/raise.ts';
 import { observe } from './observe.ts';
 import { type Regularly, regularly } from './regularly.ts';
 import { isEncodedKey } from './secrets.ts';
@@ -205,7 +205,7 @@ function openAssistant(database: Database, ranking: Ranking, log: Logger, now: (
       suggestDocuments({ database, ranking }, merchantId, question, { limit: 2 }),
     async raise(merchantId, conversationId, type, context) {
       const contextText = JSON.stringify(context);
-      await insertNotification(database, { merchantId, type, conversationId, contextText, at: now() });
+      await raise(database, { merchantId, type, conversationId, contextText, at: now() });
       database.signal(CHANGES);
     },
     recordKnown: (merchantId, question, { id: documentId, score }) =>

@@ -165,9 +165,16 @@ onEachEngine('an Idempotency-Key', (engine) => {
         perform: async () => ({ message: `done: ${key}`, headers: {} }),
       });
     const first = write('shared-1');
-    const failing = database.chain([
-      { name: 'failing', sql: 'insert into merchants (id) values (1) returning id' },
-    ]);
+    const failing = database.chain({
+      steps: [
+        {
+          do: 'insert',
+          table: 'inboxes',
+          columns: { merchant_id: 'bigint' },
+          values: [{ merchant_id: 2 as MerchantId }],
+        },
+      ],
+    });
     await assert.rejects(failing);
     assert.equal((await first).message, 'done: shared-1');
     assert.equal((await write('shared-2')).message, 'done: shared-2');

@@ -9,6 +9,7 @@ import type { Channel } from '../src/delivery/channels/channel.ts';
 import { createChannels } from '../src/delivery/channels/merchantChannels.ts';
 import { enqueueSteps, type NewDelivery, readAddress } from '../src/delivery/queue/enqueue.ts';
 import { startWorker, type Worker, type WorkerParts } from '../src/delivery/worker/worker.ts';
+import { eventsStep } from '../src/events/record.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
 import type { Vault } from '../src/secrets.ts';
@@ -57,8 +58,17 @@ type Sent = Omit<NewDelivery, 'reference' | 'context' | 'country'> & Partial<New
 /** Does the same as an answer. */
 export async function enqueue(queries: Queries, merchantId: MerchantId, given: Sent): Promise<number> {
   const delivery: NewDelivery = { reference: null, context: '{}', country: null, ...given };
-  const steps = enqueueSteps(merchantId, delivery, readAddress(delivery, undefined));
-  return (await queries.chain<{ id: number }>(steps))[0]!.id;
+  const address = readAddress(delivery, undefined);
+  let sent = 0;
+  await queries.chain({
+    newIds: { deliveries: 1 },
+    build(ids) {
+      sent = ids.deliveries![0]!;
+      const { steps, events } = enqueueSteps(merchantId, sent, delivery, address);
+      return { steps: [...steps, eventsStep(merchantId, events)] };
+    },
+  });
+  return sent;
 }
 
 /** `channel` replaces the channels from the settings. */

@@ -44,7 +44,9 @@ onEachEngine('suggestions', (engine) => {
     });
   const remember = async (address: string, question: string, answer: string) => {
     const notificationId = Number(address.split('/').at(-1));
-    await deskbell.database.chain([rememberAnswered(AURORA_ID, { notificationId, question, answer })]);
+    await deskbell.database.chain({
+      steps: [rememberAnswered(AURORA_ID, { notificationId, question, answer })],
+    });
     return notificationId;
   };
   const suggestionsFor = async (address: string, query = '', token = aurora): Promise<Suggestion[]> => {

@@ -1,6 +1,6 @@
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import type { Engine, Queries } from '../src/database/database.ts';
-import { logStep } from '../src/events/record.ts';
+import { eventsStep } from '../src/events/record.ts';
 import { type Lesson, learnSteps, planLesson, writeLesson } from '../src/knowledge/learn.ts';
 import { type CallOptions, useDeskbell, useOwners } from './harness.ts';
 
@@ -19,17 +19,16 @@ export async function learn(
     await writeLesson(tx, merchantId, plan, lesson);
     return { documentId: plan.document.id, created: false };
   }
-  const { steps, events } = learnSteps(merchantId, lesson, 'asked');
-  const rows = {
-    columns: { merchant_id: 'bigint', id: 'bigint' },
-    values: [{ merchant_id: merchantId, id: lesson.notificationId }],
-  } as const;
-  const asked = { name: 'asked', rows, sql: 'select merchant_id, id from asked_rows' };
-  await tx.chain([asked, ...steps, logStep(...events)]);
-  const made = await tx.one<{ id: number }>('select max(id) as id from documents where merchant_id = $1', [
-    merchantId,
-  ]);
-  return { documentId: made!.id, created: true };
+  let documentId = 0;
+  await tx.chain({
+    newIds: { documents: 1 },
+    build(ids) {
+      documentId = ids.documents![0]!;
+      const { steps, events } = learnSteps(merchantId, lesson, documentId);
+      return { steps: [...steps, eventsStep(merchantId, events)] };
+    },
+  });
+  return { documentId, created: true };
 }
 
 /** A server with functions to read and edit the knowledge base, as Aurora by default. */

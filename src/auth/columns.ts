@@ -1,4 +1,5 @@
-import type { Engine } from '../database/database.ts';
+import type { Author, MerchantId } from '../contract/ids.ts';
+import type { Engine, Reads } from '../database/database.ts';
 import { JSON_TEXT } from '../database/text.ts';
 
 /** The user's id as a sub-select, for another statement. A token may outlive its user: then it is null. */
@@ -25,3 +26,26 @@ export const keyNameOf = (merchantId: string, keyId: string) =>
 /** The name of whoever did it, a user or a key. */
 export const authorNameOf = (merchantId: string, userId: string, keyId: string) =>
   `coalesce(${userNameOf(userId)}, ${keyNameOf(merchantId, keyId)})`;
+
+export interface NamedAuthor {
+  author: Author;
+  name: string | null;
+}
+/** A token may outlive its user, to whom no row can refer then. */
+export const namedAuthor = (author: Author, name: string | null): NamedAuthor => ({
+  author: name === null && author.userId !== null ? { userId: null, keyId: null } : author,
+  name,
+});
+
+export async function findAuthor(
+  queries: Reads,
+  merchantId: MerchantId,
+  author: Author,
+): Promise<NamedAuthor> {
+  const row = await queries.one<{ name: string | null }>(`select ${authorNameOf('$1', '$2', '$3')} as name`, [
+    merchantId,
+    author.userId,
+    author.keyId,
+  ]);
+  return namedAuthor(author, row?.name ?? null);
+}

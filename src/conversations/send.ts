@@ -1,3 +1,4 @@
+import { findAuthor } from '../auth/columns.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import { type SendBody, UNDO_MAX_SECONDS } from '../contract/timeline.ts';
 import { type Database, inTransaction, type Transaction } from '../database/database.ts';
@@ -10,7 +11,6 @@ import { bytesOfSent, countSent } from './messages.ts';
 import { findQuoted } from './quote.ts';
 import { reachablePhone } from './reach.ts';
 import { findConversation } from './store.ts';
-import { readAuthorName } from './takeover.ts';
 
 /** A message that a person writes to the customer: after an answer, or first. */
 
@@ -65,7 +65,7 @@ export function sendMessage(
     if (reach.sending.form === undefined) throw windowClosed(reach.sending.lastWroteAt);
     const { reply_to: quoted } = body;
     const replyTo = quoted != null ? await findQuoted(tx, merchantId, conversationId, quoted) : undefined;
-    const sentBy = await readAuthorName(tx, merchantId, author);
+    const { name: sentBy } = await findAuthor(tx, merchantId, author);
     const bytes = bytesOfSent(body.text);
     await storage.reserve(tx, merchantId, bytes);
     await countSent(tx, merchantId, bytes);

@@ -1,6 +1,6 @@
-import { authorNameOf } from '../auth/columns.ts';
+import { findAuthor } from '../auth/columns.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
-import type { Queries, Transaction } from '../database/database.ts';
+import type { Transaction } from '../database/database.ts';
 import { logEvents } from '../events/record.ts';
 import { renewVersion } from './messages.ts';
 
@@ -21,7 +21,7 @@ export async function takeOver(
   const rows = await tx.run<{ reference: string | null }>(
     `update conversations set taken_over_at = $3, taken_over_by = $4
       where merchant_id = $1 and id = $2 and taken_over_at is null and erased_at is null returning reference`,
-    [merchantId, id, at.toISOString(), await readAuthorName(tx, merchantId, author)],
+    [merchantId, id, at.toISOString(), (await findAuthor(tx, merchantId, author)).name],
   );
   return tell(tx, merchantId, 'conversation.taken_over', { id, rows, at });
 }
@@ -51,18 +51,4 @@ async function tell(
   await logEvents(tx, merchantId, [{ type, at, notificationId: null, data }]);
   await renewVersion(tx, merchantId);
   return true;
-}
-
-/** Null if the user is gone by now. */
-export async function readAuthorName(
-  queries: Queries,
-  merchantId: MerchantId,
-  { userId, keyId }: Author,
-): Promise<string | null> {
-  const row = await queries.one<{ name: string | null }>(`select ${authorNameOf('$1', '$2', '$3')} as name`, [
-    merchantId,
-    userId,
-    keyId,
-  ]);
-  return row?.name ?? null;
 }

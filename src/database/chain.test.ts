@@ -1,83 +1,127 @@
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { describe, it } from 'node:test';
-import { chainParams, chainSql, type Row, runSteps, type Step } from './chain.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import { type Chain, chainParams, chainSql, chainText } from './chain.ts';
+import { runSteps } from './chainSteps.ts';
+import type { Param } from './database.ts';
 
-const order = (...customers: string[]): Step[] => [
-  {
-    name: 'orders',
-    rows: {
-      columns: { customer: 'text' },
-      values: customers.map((customer) => ({ customer })),
-      newIdsOf: 'sales',
-    },
-    sql: `insert into sales (id, customer) select id, customer from orders_rows where customer <> 'nobody'
-      returning id, customer`,
+const SHOP = 7 as MerchantId;
+
+/** Sells one piece of something that is in stock, and notes who bought it. */
+const sale = (item: number, ...customers: string[]): Chain => ({
+  gate: {
+    do: 'update',
+    table: 'stock',
+    columns: { merchant_id: 'bigint', id: 'bigint' },
+    values: [{ merchant_id: SHOP, id: item }],
+    set: 'pieces = stock.pieces - 1',
+    where: 'stock.id = r.id and stock.pieces > 0',
+    returning: 'stock.pieces',
   },
-  { name: 'log', sql: 'insert into orders_log select id from orders returning id' },
-];
+  steps: [
+    {
+      do: 'insert',
+      table: 'sales',
+      columns: { merchant_id: 'bigint', item: 'bigint', customer: 'text' },
+      values: customers.map((customer) => ({ merchant_id: SHOP, item, customer })),
+    },
+    {
+      do: 'insert',
+      table: 'shelves',
+      columns: { merchant_id: 'bigint', version: 'text' },
+      values: [{ merchant_id: SHOP, version: 'new' }],
+      onConflict: '(merchant_id) do update set version = excluded.version',
+      merge: { version: 'max' },
+    },
+  ],
+});
 
 describe('a chain on PostgreSQL', () => {
+  const plain = (sql: string) => sql.replace(/\s+/g, ' ');
+
   it('is one statement, with one parameter for the rows of a step', () => {
+    const rows = (name: string, columns: string, parameter: number) =>
+      `${name}_rows as materialized (select r.* from json_to_recordset(cast($${parameter} as json)) ` +
+      `as r (chain integer, ${columns}) limit (select 1000000))`;
     assert.equal(
-      chainSql(order('Ana')).replace(/\s+/g, ' '),
-      `with orders_rows as materialized (select r.*, nextval(pg_get_serial_sequence('sales', 'id')) as id ` +
-        `from json_to_recordset(cast($1 as json)) as r (customer text) limit (select 1000000)), ` +
-        `orders as (insert into sales (id, customer) select id, customer from orders_rows where customer <> 'nobody' ` +
-        `returning id, customer), log as (insert into orders_log select id from orders returning id) select * from orders`,
+      plain(chainSql(sale(1, 'Ana'))),
+      `with ${rows('gate', 'merchant_id bigint, id bigint', 1)}, ` +
+        'gate as (update stock set pieces = stock.pieces - 1 from gate_rows r ' +
+        'where stock.merchant_id = r.merchant_id and stock.id = r.id and stock.pieces > 0 ' +
+        'returning r.chain, stock.pieces), ' +
+        `${rows('step_1', 'merchant_id bigint, item bigint, customer text', 2)}, ` +
+        'step_1 as (insert into sales (merchant_id,item,customer) select r.merchant_id,r.item,r.customer ' +
+        'from step_1_rows r where (select count(*) from gate) >= 0 and r.chain in (select gate.chain from gate) ' +
+        'returning 1 as done), ' +
+        `${rows('step_2', 'merchant_id bigint, version text', 3)}, ` +
+        'step_2 as (insert into shelves (merchant_id,version) select r.merchant_id,max(r.version) ' +
+        'from step_2_rows r where (select count(*) from step_1) >= 0 and r.chain in (select gate.chain from gate) ' +
+        'group by r.merchant_id order by r.merchant_id ' +
+        'on conflict (merchant_id) do update set version = excluded.version returning 1 as done) select * from gate',
     );
-    assert.deepEqual(chainParams([order('Ana')]), ['[{"customer":"Ana"}]']);
   });
 
-  it('has the same text for any number of rows, and shares it with chains that have the same texts', () => {
-    assert.equal(chainSql(order('Ana', 'Ben')), chainSql(order('Cleo')));
-    assert.deepEqual(chainParams([order('Ana', 'Ben'), order('Cleo')]), [
-      '[{"customer":"Ana"},{"customer":"Ben"},{"customer":"Cleo"}]',
+  it('has the same text for any number of rows and chains', () => {
+    assert.equal(chainSql(sale(1, 'Ana', 'Ben')), chainSql(sale(2, 'Cleo')));
+    assert.equal(chainText(sale(1, 'Ana', 'Ben')), chainText(sale(2, 'Cleo')));
+    assert.deepEqual(chainParams([sale(1, 'Ana', 'Ben'), sale(2, 'Cleo')]).slice(0, 2), [
+      '[{"chain":0,"merchant_id":7,"id":1},{"chain":1,"merchant_id":7,"id":2}]',
+      '[{"chain":0,"merchant_id":7,"item":1,"customer":"Ana"},{"chain":0,"merchant_id":7,"item":1,"customer":"Ben"},' +
+        '{"chain":1,"merchant_id":7,"item":2,"customer":"Cleo"}]',
     ]);
   });
 
   it('sets the longest wait for a lock before it writes anything', () => {
+    const sql = plain(chainSql(sale(1, 'Ana'), 100));
     assert.match(
-      chainSql(order('Ana'), 100),
-      /^with orders_rows as materialized \(select [^(]*\([^)]*\)\) as id, set_config\('lock_timeout', '100', true\)/,
+      sql,
+      /^with gate_rows as materialized \(select r\.\*, set_config\('lock_timeout', '100', true\)/,
     );
+    assert.equal(sql.split('set_config').length, 2);
   });
 });
 
-describe('a chain on SQLite', () => {
+describe('a chain of single statements', () => {
   const database = new DatabaseSync(':memory:');
-  database.exec(`create table sales (id integer primary key autoincrement, customer text);
-    create table orders_log (id integer);
-    insert into sales (id, customer) values (41, 'Zoe'); delete from sales;`);
-  const run = (steps: readonly Step[]) =>
-    runSteps(steps, {
-      run(sql, params) {
+  database.exec(`create table stock (merchant_id integer, id integer, pieces integer);
+    create table sales (merchant_id integer, item integer, customer text);
+    create table shelves (merchant_id integer primary key, version text);
+    insert into stock values (7, 1, 1), (8, 1, 5);`);
+  const texts: string[] = [];
+  const run = (chain: Chain) =>
+    runSteps<{ pieces: number }>(chain, {
+      engine: 'sqlite',
+      isSpread: false,
+      async run<Found>(sql: string, params: readonly Param[]) {
+        texts.push(sql);
         const statement = database.prepare(sql.replace(/\$(\d+)/g, '?$1'));
-        const rows = statement.all(...(params as string[])) as Row[];
-        return { rows, columns: statement.columns().map(({ name }) => name) };
+        return statement.all(...(params as SQLInputValue[])) as Found[];
       },
-      lastIdOf: (table) =>
-        Number(database.prepare('select seq from sqlite_sequence where name = ?').get(table)?.seq ?? 0),
+      newIds: async () => [],
     });
-  const logged = () =>
-    database
-      .prepare('select id from orders_log')
-      .all()
-      .map(({ id }) => id);
+  const sold = () => database.prepare('select customer from sales').all().length;
 
-  it('returns what its first step is returning, with ids that were never used', () => {
+  it('returns what its gate is returning, and writes the rest', async () => {
     assert.deepEqual(
-      run(order('Ana', 'Ben')).map((row) => ({ ...row })),
-      [
-        { id: 42, customer: 'Ana' },
-        { id: 43, customer: 'Ben' },
-      ],
+      (await run(sale(1, 'Ana', 'Ben'))).map((row) => ({ ...row })),
+      [{ pieces: 0 }],
     );
-    assert.deepEqual(logged(), [42, 43]);
+    assert.equal(sold(), 2);
+    assert.equal(database.prepare('select version from shelves').get()!.version, 'new');
   });
 
-  it('writes nothing after a step that returned no row', () => {
-    assert.deepEqual(run(order('nobody')), []);
-    assert.deepEqual(logged(), [42, 43]);
+  it('writes nothing if the gate finds nothing', async () => {
+    assert.deepEqual(await run(sale(1, 'Cleo')), []);
+    assert.equal(sold(), 2);
+  });
+
+  it('names the merchant and one table in each statement, and inserts values', () => {
+    for (const text of texts) {
+      assert.match(
+        text,
+        /^(update stock .* where stock\.merchant_id = \$1|insert into \w+ \([\w,]+\) values )/,
+      );
+    }
   });
 });

@@ -1,125 +1,164 @@
-import type { Param } from './database.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import { lockNameSql } from './locks.ts';
 
 /**
- * A write that may use the results of earlier ones. PostgreSQL runs all steps of a chain as one statement. In it, a step
- * does not see what another wrote to a table, only what that step is `returning`. SQLite runs one step after another.
+ * Writes of one merchant that belong together: all or nothing. Every value is known before, so an engine may run them as
+ * it likes: PostgreSQL as one statement (`chainSql`), SQLite and a cluster one after another (`runSteps`), in the order
+ * of the steps, which is that of the locks: see `Transaction`.
  */
-export interface Step {
-  /** Later steps read what this one is `returning` under this name. */
-  name: string;
-  /** What to write. This step and later ones read it as `<name>_rows`. */
-  rows?: StepRows;
-  sql: string;
+export interface Chain {
+  /** Runs first, with one row. If it finds none, nothing is written. */
+  gate?: Change;
+  steps: readonly Step[];
+  /** A name to lock first, and then the rows of the first step, in the order of their ids: see `Transaction.lock`. */
+  lock?: string;
 }
 
-interface StepRows {
-  columns: Readonly<Record<string, 'bigint' | 'integer' | 'text'>>;
-  values: readonly Row[];
-  /** Adds a column `id` with a new id of this table for each row. */
-  newIdsOf?: string;
+/** A chain whose rows need new ids: how many of each table. */
+export interface ChainWithIds {
+  newIds: Readonly<Record<string, number>>;
+  build: (ids: NewIds) => Chain;
 }
+export type NewIds = Readonly<Record<string, readonly number[]>>;
+
+export type Step = Change | Insert;
+
+/** Changes rows that exist, or only finds them. */
+export interface Change extends Values {
+  do: 'update' | 'delete' | 'find';
+  table: string;
+  /** SQL, as `where`: what an update sets. */
+  set?: string;
+  /** SQL: which rows of the merchant. `r` is the row of `values`; other columns are those of the table. */
+  where: string;
+  returning?: string;
+}
+
+export interface Insert extends Values {
+  do: 'insert';
+  table: string;
+  /** SQL: the conflict's columns and what to do then. */
+  onConflict?: string;
+  /**
+   * For `do update`: how the values of several rows with the same other columns become one, if chains share a statement.
+   * A statement cannot change the same row twice.
+   */
+  merge?: Readonly<Record<string, 'min' | 'max'>>;
+  /** Another value of a column, if the step before has changed a row. */
+  ifChanged?: { column: string; value: string };
+}
+
+interface Values {
+  columns: Columns;
+  values: readonly Row[];
+}
+type Columns = Readonly<Record<string, 'bigint' | 'integer' | 'text'>>;
+export type Row = Readonly<Record<string, string | number | null>> & { readonly merchant_id: MerchantId };
 
 /** PostgreSQL expects 100 rows of JSON, for which it would read all of a small table. With an unknown limit it expects 10. */
 const FEW = 'limit (select 1000000)';
 
 /**
- * For PostgreSQL: the chain as one statement. Its text is the same for any number of rows, so that PostgreSQL plans it
- * once. With `lockWaitMaxMs` it waits no longer than that for a lock.
+ * For PostgreSQL: the chain as one statement, whose text is the same for any number of rows and of chains, so that
+ * PostgreSQL plans it once. `chain` is the number of a row's chain. With `lockWaitMaxMs` it waits no longer than that for
+ * a lock.
  */
-export function chainSql(steps: readonly Step[], lockWaitMaxMs?: number): string {
-  let position = 0;
-  const parts = steps.flatMap(({ name, rows, sql }) => {
-    const step = `${name} as (${sql})`;
-    if (!rows) return step;
-    const columns = Object.entries(rows.columns).map((column) => column.join(' '));
-    const more = [
-      ...(rows.newIdsOf ? [`nextval(pg_get_serial_sequence('${rows.newIdsOf}', 'id')) as id`] : []),
-      // The first rows are read before anything is written.
-      ...(lockWaitMaxMs && position === 0 ? [`set_config('lock_timeout', '${lockWaitMaxMs}', true)`] : []),
+export function chainSql(chain: Chain, lockWaitMaxMs?: number): string {
+  const { gate, lock } = chain;
+  const all = stepsOf(chain);
+  const nameAt = (index: number) => (gate && index === 0 ? 'gate' : `step_${index}`);
+  const parts = all.flatMap((step, index) => {
+    const name = nameAt(index);
+    const columns = Object.entries(step.columns).map((column) => column.join(' '));
+    if (step.do === 'insert' && step.ifChanged) columns.push('if_changed text');
+    // The first rows are read before anything is written.
+    const more = lockWaitMaxMs && index === 0 ? `, set_config('lock_timeout', '${lockWaitMaxMs}', true)` : '';
+    const rows = `${name}_rows as materialized (select r.*${more}
+      from json_to_recordset(cast($${index + 1} as json)) as r (chain integer, ${columns.join(', ')}) ${FEW})`;
+    const conditions = [
+      // PostgreSQL runs the parts of a statement in any order, unless one reads the other.
+      ...(index > 0 ? [`(select count(*) from ${nameAt(index - 1)}) >= 0`] : []),
+      ...(index > 0 && gate ? ['r.chain in (select gate.chain from gate)'] : []),
+      ...(index === 0 && lock !== undefined ? [`${step.table}.id in (select locked.id from locked)`] : []),
     ];
-    position += 1;
-    return [
-      `${name}_rows as materialized (select ${['r.*', ...more].join(', ')}
-        from json_to_recordset(cast($${position} as json)) as r (${columns.join(', ')}) ${FEW})`,
-      step,
-    ];
+    const sql =
+      step.do === 'insert'
+        ? insertSql(step, `${name}_rows`, conditions, nameAt(index - 1))
+        : changeSql(step, `${name}_rows`, conditions);
+    const locks =
+      index === 0 && lock !== undefined ? lockParts(step.table, `${name}_rows`, all.length + 1) : [];
+    return [rows, ...locks, `${name} as (${sql})`];
   });
-  return `with ${parts.join(', ')} select * from ${steps[0]!.name}`;
+  const [first] = all;
+  const returns = gate || (first?.do !== 'insert' && first?.returning);
+  return `with ${parts.join(', ')} ${returns ? `select * from ${nameAt(0)}` : 'select 1 where false'}`;
 }
+
+function insertSql(
+  { table, columns, onConflict, merge, ifChanged }: Insert,
+  rows: string,
+  conditions: readonly string[],
+  before: string,
+): string {
+  const names = Object.keys(columns);
+  const keys = names.filter((column) => !merge?.[column]).map((column) => `r.${column}`);
+  const values = names.map((column) => {
+    const value =
+      ifChanged?.column === column
+        ? `case when exists (select 1 from ${before}) then r.if_changed else r.${column} end`
+        : `r.${column}`;
+    return merge?.[column] ? `${merge[column]}(${value})` : value;
+  });
+  // Without RETURNING, a cluster reports no violations, and the next part could not wait for this one.
+  return `insert into ${table} (${names}) select ${values} from ${rows} r ${whereAll(conditions)}
+    ${merge ? `group by ${keys} order by ${keys}` : ''} ${onConflict ? `on conflict ${onConflict}` : ''}
+    returning 1 as done`;
+}
+
+function changeSql(
+  { do: verb, table, set, where, returning }: Change,
+  rows: string,
+  conditions: readonly string[],
+): string {
+  const own = whereAll([`${table}.merchant_id = r.merchant_id`, where, ...conditions]);
+  const row = returning ? `r.chain, ${returning}` : 'r.chain';
+  if (verb === 'find') return `select ${row} from ${rows} r, ${table} ${own}`;
+  return verb === 'update'
+    ? `update ${table} set ${set} from ${rows} r ${own} returning ${row}`
+    : `delete from ${table} using ${rows} r ${own} returning ${row}`;
+}
+
+const lockParts = (table: string, rows: string, parameter: number) => [
+  `lock as materialized (select ${lockNameSql(`$${parameter}`)})`,
+  `locked as (select ${table}.id from lock, ${rows} r
+    join ${table} on ${table}.merchant_id = r.merchant_id and ${table}.id = r.id order by ${table}.id for update of ${table})`,
+];
+
+const whereAll = (conditions: readonly string[]) =>
+  conditions.length > 0 ? `where ${conditions.join(' and ')}` : '';
+
+const stepsOf = ({ gate, steps }: Chain): readonly Step[] => (gate ? [gate, ...steps] : steps);
 
 /** The parameters of several chains with the same texts, as one. */
-export const chainParams = (chains: readonly (readonly Step[])[]): string[] =>
-  chains[0]!.flatMap(({ rows }, step) =>
-    rows ? [JSON.stringify(chains.flatMap((chain) => chain[step]!.rows!.values))] : [],
+export function chainParams(chains: readonly Chain[]): string[] {
+  const all = chains.map(stepsOf);
+  const params = all[0]!.map((_, index) =>
+    JSON.stringify(
+      all.flatMap((steps, chain) => {
+        const step = steps[index]!;
+        const more = step.do === 'insert' && step.ifChanged ? { if_changed: step.ifChanged.value } : {};
+        return step.values.map((row) => ({ chain, ...row, ...more }));
+      }),
+    ),
   );
-
-export type Row = Readonly<Record<string, string | number | null>>;
-
-interface Relation {
-  columns: readonly string[];
-  rows: readonly Row[];
+  const { lock } = chains[0]!;
+  return lock === undefined ? params : [...params, lock];
 }
 
-export interface SqliteSteps {
-  run(sql: string, params: readonly Param[]): Relation;
-  /** The last id that was used in the table. */
-  lastIdOf(table: string): number;
-}
+/** The same for chains that differ only in their values. */
+export const chainText = (chain: Chain): string => stepsOf(chain).map(textOf).join(';');
 
-/** For SQLite: one step after another. Returns what the first is `returning`. */
-export function runSteps(steps: readonly Step[], { run, lastIdOf }: SqliteSteps): readonly Row[] {
-  const relations = new Map<string, Relation>();
-  for (const { name, rows, sql } of steps) {
-    if (rows) relations.set(`${name}_rows`, relationOf(rows, lastIdOf));
-    const known = knownTextsOf(sql);
-    const read = [...relations].filter(([relation]) => known.words.has(relation));
-    const params: Param[] = [];
-    let sizes = '';
-    for (const [relation, { columns, rows }] of read) {
-      for (const row of rows) for (const column of columns) params.push(row[column] ?? null);
-      sizes += `${relation} ${rows.length} `;
-    }
-    let text = known.bySizes.get(sizes);
-    if (text === undefined) {
-      text = withRelations(sql, read);
-      known.bySizes.set(sizes, text);
-    }
-    relations.set(name, run(text, params));
-  }
-  return relations.get(steps[0]!.name)!.rows;
-}
-
-function relationOf({ columns, values, newIdsOf }: StepRows, lastIdOf: SqliteSteps['lastIdOf']): Relation {
-  const names = Object.keys(columns);
-  if (!newIdsOf) return { columns: names, rows: values };
-  const last = lastIdOf(newIdsOf);
-  return { columns: [...names, 'id'], rows: values.map((row, index) => ({ ...row, id: last + 1 + index })) };
-}
-
-/** The statement with the rows of each relation as a list of parameters in front. */
-function withRelations(sql: string, relations: readonly [string, Relation][]): string {
-  let position = 0;
-  const heads = relations.map(([relation, { columns, rows }]) => {
-    const lines = rows.map(() => `(${columns.map(() => `$${++position}`)})`);
-    const content = rows.length > 0 ? `values ${lines}` : `select ${columns.map(() => 'null')} where false`;
-    return `${relation} (${columns}) as (${content})`;
-  });
-  return heads.length > 0 ? `with ${heads} ${sql}` : sql;
-}
-
-interface KnownTexts {
-  words: ReadonlySet<string>;
-  /** By the number of rows in each relation that the step reads. */
-  bySizes: Map<string, string>;
-}
-const knownTexts = new Map<string, KnownTexts>();
-
-/** Kept, because building the texts took an eighth of an answer's time. */
-function knownTextsOf(sql: string): KnownTexts {
-  let known = knownTexts.get(sql);
-  if (!known) {
-    known = { words: new Set(sql.match(/\w+/g)), bySizes: new Map() };
-    knownTexts.set(sql, known);
-  }
-  return known;
-}
+const textOf = (step: Step): string =>
+  step.do === 'insert'
+    ? `insert ${step.table} ${Object.keys(step.columns)} ${step.onConflict}`
+    : `${step.do} ${step.table} ${step.set} ${step.where}`;

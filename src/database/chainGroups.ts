@@ -1,4 +1,4 @@
-import { chainParams, chainSql, type Step } from './chain.ts';
+import { type Chain, chainParams, chainSql, chainText } from './chain.ts';
 import type { Param } from './database.ts';
 import { msLeft, withinDeadline, withoutDeadline } from './deadline.ts';
 
@@ -8,11 +8,11 @@ import { msLeft, withinDeadline, withoutDeadline } from './deadline.ts';
  * each of its chains runs alone. Chains of an owner whose rows are locked wait in a separate queue, so that other owners
  * do not wait.
  */
-export type RunChain = <Row>(steps: readonly Step[], owner?: number) => Promise<Row[]>;
+export type RunChain = <Row>(chain: Chain, owner?: number) => Promise<Row[]>;
 
 interface GroupParts {
   query: <Row>(sql: string, params: readonly Param[]) => Promise<Row[]>;
-  runAlone: <Row>(steps: readonly Step[]) => Promise<Row[]>;
+  runAlone: <Row>(chain: Chain) => Promise<Row[]>;
   /** Why the server refused a statement and wrote nothing. Undefined for any other failure. */
   refusalOf: (error: unknown) => 'locked' | 'refused' | undefined;
   /** How many statements run at the same time. Chains that arrive in the meantime form the next groups. */
@@ -28,9 +28,9 @@ const CHAIN_MAX_LENGTH = 32_768;
 
 interface Waiting {
   owner: number;
-  steps: readonly Step[];
-  texts: string;
-  /** The id of the row that the first step is `returning`. Two chains for the same row never share a statement. */
+  chain: Chain;
+  text: string;
+  /** The row that the gate changes. Two chains for the same row never share a statement. */
   key: string;
   /** When its caller stops waiting, as a time of `performance.now()`. After that it is not run. */
   endsAtMs: number;
@@ -38,13 +38,19 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-interface FirstRow {
-  merchant_id: number;
-  id: number;
+/** What the gate is `returning`, with the number of its chain in the group. */
+interface Found {
+  chain: number;
 }
-const idOf = ({ steps }: Waiting) => Number(steps[0]!.rows!.values[0]!.id);
+const idOf = ({ chain: { gate } }: Waiting) => Number(gate?.values[0]?.id ?? 0);
 const isLate = ({ endsAtMs }: Waiting) => performance.now() >= endsAtMs;
-const keyOf = ({ merchant_id, id }: FirstRow) => `${merchant_id} ${id}`;
+
+let unique = 0;
+/** A gate that changes nothing may find the same row as another. */
+const keyOf = ({ gate }: Chain) =>
+  gate && gate.do !== 'find'
+    ? `${gate.table} ${gate.values[0]!.merchant_id} ${gate.values[0]!.id}`
+    : `${++unique}`;
 
 export function createChainGroups({ query, runAlone, refusalOf, runningMax }: GroupParts): RunChain {
   const groupTexts = new Map<string, string>();
@@ -53,22 +59,22 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   let running = 0;
   let scheduled = false;
 
-  function textFor({ steps, texts }: Waiting): string {
-    let sql = groupTexts.get(texts);
+  function sqlFor({ chain, text }: Waiting): string {
+    let sql = groupTexts.get(text);
     if (!sql) {
-      sql = chainSql(steps, LOCK_WAIT_MAX_MS);
-      groupTexts.set(texts, sql);
+      sql = chainSql(chain, LOCK_WAIT_MAX_MS);
+      groupTexts.set(text, sql);
     }
     return sql;
   }
 
-  const settleAlone = ({ steps, resolve, reject }: Waiting) => runAlone(steps).then(resolve, reject);
+  const settleAlone = ({ chain, resolve, reject }: Waiting) => runAlone(chain).then(resolve, reject);
 
   async function runGroup(group: readonly Waiting[]): Promise<void> {
     try {
-      const rows = await query<FirstRow>(textFor(group[0]!), chainParams(group.map(({ steps }) => steps)));
-      const byKey = new Map(rows.map((row) => [keyOf(row), row]));
-      for (const { key, resolve } of group) resolve(byKey.has(key) ? [byKey.get(key)] : []);
+      const rows = await query<Found>(sqlFor(group[0]!), chainParams(group.map(({ chain }) => chain)));
+      const byChain = Map.groupBy(rows, ({ chain }) => chain);
+      for (const [index, { resolve }] of group.entries()) resolve(byChain.get(index) ?? []);
     } catch (error) {
       const refusal = refusalOf(error);
       if (!refusal) for (const { reject } of group) reject(error);
@@ -90,7 +96,7 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
     for (let each = queue.shift(); each; each = queue.shift()) {
       if (isLate(each)) continue;
       try {
-        each.resolve(await runAlone(each.steps));
+        each.resolve(await runAlone(each.chain));
       } catch (error) {
         each.reject(error);
         if (refusalOf(error)) continue;
@@ -103,10 +109,10 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
 
   function takeGroup(): Waiting[] {
     waiting = waiting.filter((each) => !isLate(each));
-    const texts = waiting[0]?.texts;
+    const text = waiting[0]?.text;
     const keys = new Set<string>();
     const taken = waiting.filter((each) => {
-      if (each.texts !== texts || keys.size === GROUP_MAX || keys.has(each.key)) return false;
+      if (each.text !== text || keys.size === GROUP_MAX || keys.has(each.key)) return false;
       return keys.add(each.key);
     });
     waiting = waiting.filter((each) => !taken.includes(each));
@@ -127,16 +133,11 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
     }
   }
 
-  return <Row>(steps: readonly Step[], owner?: number) => {
-    if (owner === undefined || lengthOf(steps) > CHAIN_MAX_LENGTH) return runAlone<Row>(steps);
+  return <Row>(chain: Chain, owner?: number) => {
+    if (owner === undefined || lengthOf(chain) > CHAIN_MAX_LENGTH) return runAlone<Row>(chain);
     const result = new Promise<Row[]>((resolve, reject) => {
-      const texts = steps.map(({ sql }) => sql).join(';');
-      const key = keyOf(steps[0]!.rows!.values[0] as unknown as FirstRow);
       const each: Waiting = {
-        owner,
-        steps,
-        texts,
-        key,
+        ...{ owner, chain, text: chainText(chain), key: keyOf(chain) },
         endsAtMs: performance.now() + msLeft(),
         resolve: resolve as Waiting['resolve'],
         reject,
@@ -152,10 +153,10 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   };
 }
 
-function lengthOf(steps: readonly Step[]): number {
+function lengthOf({ gate, steps }: Chain): number {
   let length = 0;
-  for (const { rows } of steps) {
-    for (const row of rows?.values ?? []) {
+  for (const step of gate ? [gate, ...steps] : steps) {
+    for (const row of step.values) {
       for (const value of Object.values(row)) if (typeof value === 'string') length += value.length;
     }
   }

@@ -1,5 +1,5 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Step } from './chain.ts';
+import type { Chain, ChainWithIds } from './chain.ts';
 
 /**
  * The port to both engines. One SQL text runs on both, with `$1` parameters. Use a separate statement for an engine only
@@ -27,11 +27,12 @@ export interface Queries {
   /** Runs one statement that writes. When it resolves, the write is durable. Returns what it is `returning`. */
   run<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
   /**
-   * Writes that use each other's results, all or nothing. Returns what the first is `returning`. Chains with an owner
-   * (the merchant whose rows they write) may share a statement with others that run at the same time. Their first step
-   * has one row with `merchant_id` and `id`. Its caller gets the row that it is `returning` with the same two.
+   * Writes that belong together, all or nothing: see `Chain`. Returns what the gate is `returning`. Chains with an owner
+   * (the merchant whose rows they write) may share a statement with others that run at the same time.
    */
-  chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row[]>;
+  chain<Row>(chain: Chain | ChainWithIds, owner?: MerchantId): Promise<Row[]>;
+  /** New numbers for rows, in order. On SQLite only in a transaction, which must use them. */
+  newIds(table: string, count: number): Promise<readonly number[]>;
 }
 
 export type Reads = Pick<Queries, 'engine' | 'isSpread' | 'all' | 'one'>;

@@ -10,6 +10,8 @@ import {
 } from './database.ts';
 import { DeadlinePassed, msLeft, withinDeadline } from './deadline.ts';
 import { createHosts } from './hosts.ts';
+import { lockNameSql } from './locks.ts';
+import { createDrawIds, withIds } from './newIds.ts';
 import {
   APPLICATION_NAME,
   BEGIN_POOLED,
@@ -131,7 +133,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
         return (await queries.one<{ locked: boolean }>(sql, [name]))?.locked === true;
       },
       async lock(name) {
-        await queries.run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+        await queries.run(`select ${lockNameSql('$1')}`, [name]);
       },
     };
     let broken = false;
@@ -213,16 +215,21 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   }
 
   const queries = queriesWith((sql, params) => retryConflicts(() => queryPool(sql, params)), isSpread);
-  const chain = createChainGroups({
+  const runTogether = createChainGroups({
     query: queryPool,
     runAlone: queries.chain,
     refusalOf,
     runningMax: Math.max(1, Math.floor(options.poolSize / 2)),
   });
+  const draw = createDrawIds(queryPool);
 
   const database: Database = {
     ...queries,
-    chain,
+    async chain(given, owner) {
+      if (isSpread) return database.transaction((tx) => tx.chain(given));
+      return runTogether(await withIds(given, draw), owner);
+    },
+    newIds: async (table, count) => (await draw({ [table]: count }))[table]!,
     transaction: withEffects((work) => retryConflicts(() => transact(work))),
     snapshot: openSnapshot,
     urgent: queriesWith(async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {

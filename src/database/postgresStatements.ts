@@ -1,7 +1,10 @@
 import type pg from 'pg';
-import { chainParams, chainSql, type Step } from './chain.ts';
+import { type Chain, type ChainWithIds, chainParams, chainSql } from './chain.ts';
+import { runSteps } from './chainSteps.ts';
 import { DatabaseUnavailable, type Param, type Queries } from './database.ts';
 import { DeadlinePassed, msLeft } from './deadline.ts';
+import { lockNameSql } from './locks.ts';
+import { drawIds, withIds } from './newIds.ts';
 import { isQueryTimeout, translatePostgresError } from './postgresErrors.ts';
 
 /** The most for one statement. In a request, what is left of its time bounds it: see `deadline.ts`. */
@@ -9,15 +12,25 @@ export const QUERY_TIMEOUT_MS = 3000;
 
 export type Query = <Row>(sql: string, params?: readonly Param[]) => Promise<Row[]>;
 
-/** All kinds of queries, by one function. */
-export const queriesWith = (query: Query, isSpread: boolean): Queries => ({
-  engine: 'postgres',
-  isSpread,
-  all: query,
-  one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
-  run: query,
-  chain: <Row>(steps: readonly Step[]) => query<Row>(chainSql(steps), chainParams([steps])),
-});
+/** All kinds of queries, by one function. On a cluster, a chain needs that of a transaction. */
+export const queriesWith = (query: Query, isSpread: boolean): Queries => {
+  const lock = async (name: string) => void (await query(`select ${lockNameSql('$1')}`, [name]));
+  const queries: Queries = {
+    engine: 'postgres',
+    isSpread,
+    all: query,
+    one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
+    run: query,
+    async chain<Row>(given: Chain | ChainWithIds) {
+      const chain = await withIds(given, async (wanted) => (await drawIds(query, [wanted]))[0]!);
+      return isSpread
+        ? runSteps<Row>(chain, { ...queries, lock })
+        : query<Row>(chainSql(chain), chainParams([chain]));
+    },
+    newIds: async (table, count) => (await drawIds(query, [{ [table]: count }]))[0]![table]!,
+  };
+  return queries;
+};
 
 interface StatementParts {
   preparedStatements: boolean;

@@ -2,9 +2,11 @@ import { EventEmitter } from 'node:events';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BareTransaction, withEffects } from './afterCommit.ts';
-import { type Row, runSteps, type SqliteSteps, type Step } from './chain.ts';
+import type { Chain, ChainWithIds } from './chain.ts';
+import { runSteps } from './chainSteps.ts';
 import type { Database, Param, Snapshot } from './database.ts';
 import { DeadlinePassed, msLeft, withoutDeadline } from './deadline.ts';
+import { withIds } from './newIds.ts';
 import { isNotWritable, resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
 import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sqliteFolder.ts';
 import { splitStatements } from './statements.ts';
@@ -47,13 +49,15 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     }
   };
 
-  const runStep: SqliteSteps['run'] = (sql, params) => {
-    const statement = write(sql);
-    const rows = statement.all(...bound(params)) as Row[];
-    return { rows, columns: rows[0] ? Object.keys(rows[0]) : statement.columns().map(({ name }) => name) };
-  };
-  const lastIdOf: SqliteSteps['lastIdOf'] = (table) =>
+  const lastIdOf = (table: string) =>
     (write('select seq from sqlite_sequence where name = $1').get(table)?.seq as number | undefined) ?? 0;
+  /** The last number that was drawn for a table, whether it is used or not. */
+  const drawn = new Map<string, number>();
+  const draw = (table: string, count: number): number[] => {
+    const last = Math.max(lastIdOf(table), drawn.get(table) ?? 0);
+    drawn.set(table, last + count);
+    return Array.from({ length: count }, (_, index) => last + 1 + index);
+  };
 
   const tx: BareTransaction = {
     engine: 'sqlite',
@@ -62,7 +66,13 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
       write(sql).get(...bound(params)) as Row | undefined,
     run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
-    chain: async <Row>(steps: readonly Step[]) => runSteps(steps, { run: runStep, lastIdOf }) as Row[],
+    async chain<Row>(given: Chain | ChainWithIds) {
+      const chain = await withIds(given, async (wanted) =>
+        Object.fromEntries(Object.entries(wanted).map(([table, count]) => [table, draw(table, count)])),
+      );
+      return runSteps<Row>(chain, tx);
+    },
+    newIds: async (table, count) => draw(table, count),
     // SQLite runs transactions one after another.
     tryLock: async () => true,
     lock: async () => {},
@@ -218,7 +228,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     ...reads,
     run: <Row>(sql: string, params: readonly Param[] = []) =>
       enqueue('statement', async () => write(sql).all(...bound(params)) as Row[]),
-    chain: (steps) => enqueue('chain', (own) => own.chain(steps)),
+    chain: (given) => enqueue('chain', (own) => own.chain(given)),
+    newIds: () => Promise.reject(new Error('SQLite draws numbers only in a transaction')),
     transaction: withEffects((work) => enqueue('transaction', work)),
     snapshot: openSnapshot,
     urgent: reads,

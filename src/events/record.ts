@@ -1,6 +1,6 @@
 import type { EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Step } from '../database/chain.ts';
+import type { Insert } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 
 /** Something that a merchant's programs may want to hear of. */
@@ -15,14 +15,26 @@ export interface NewEvent {
   content?: Readonly<Record<string, string | null>>;
 }
 
-/**
- * Writes events from what earlier steps of the chain returned, so in the statement of what they tell. Each select has the
- * columns below, and its events come after those of the selects before. One insert for all: each costs as much as an index.
- */
-export const logStep = (...selects: readonly string[]): Step => ({
-  name: 'log',
-  sql: `insert into new_events (merchant_id, type, at, notification_id, data, content)
-    ${selects.join(' union all ')} returning seq`,
+/** Writes the events in the chain of what they tell. One insert for all: each costs as much as an index. */
+export const eventsStep = (merchantId: MerchantId, events: readonly NewEvent[]): Insert => ({
+  do: 'insert',
+  table: 'new_events',
+  columns: {
+    merchant_id: 'bigint',
+    type: 'text',
+    at: 'text',
+    notification_id: 'bigint',
+    data: 'text',
+    content: 'text',
+  },
+  values: events.map(({ type, at, notificationId, data, content }) => ({
+    merchant_id: merchantId,
+    type,
+    at: at.toISOString(),
+    notification_id: notificationId,
+    data: JSON.stringify(data),
+    content: content ? JSON.stringify(content) : null,
+  })),
 });
 
 /** Use the transaction of the change, so that neither exists without the other. */
@@ -31,28 +43,5 @@ export async function logEvents(
   merchantId: MerchantId,
   events: readonly NewEvent[],
 ): Promise<void> {
-  if (events.length === 0) return;
-  await queries.chain([
-    {
-      ...logStep('select merchant_id, type, at, notification_id, data, content from log_rows'),
-      rows: {
-        columns: {
-          merchant_id: 'bigint',
-          type: 'text',
-          at: 'text',
-          notification_id: 'bigint',
-          data: 'text',
-          content: 'text',
-        },
-        values: events.map(({ type, at, notificationId, data, content }) => ({
-          merchant_id: merchantId,
-          type,
-          at: at.toISOString(),
-          notification_id: notificationId,
-          data: JSON.stringify(data),
-          content: content ? JSON.stringify(content) : null,
-        })),
-      },
-    },
-  ]);
+  if (events.length > 0) await queries.chain({ steps: [eventsStep(merchantId, events)] });
 }

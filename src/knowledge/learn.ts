@@ -1,10 +1,11 @@
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Document } from '../contract/knowledge.ts';
 import type { Learned } from '../contract/teaching.ts';
-import type { Step } from '../database/chain.ts';
+import type { Insert } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
-import { createDocumentSteps, DOCUMENT_CREATED } from './documents/createSteps.ts';
+import type { NewEvent } from '../events/record.ts';
+import { createDocumentSteps, documentCreated } from './documents/createSteps.ts';
 import { lockDocument } from './documents/lock.ts';
 import { type Content, isBodyTooLong, titleFrom } from './documents/texts.ts';
 import type { Origin } from './documents/versions.ts';
@@ -56,17 +57,14 @@ export const changesDocument = ({ teach, sourceId, documentId }: Lesson): boolea
 export const makesDocument = ({ teach, answer }: Lesson): boolean =>
   teach !== undefined || !saysNothing(answer);
 
-/**
- * Makes a document from an answer, in the same statement as the answer: both are written or neither. The events are for
- * `logStep`.
- */
+/** Makes the document `id` from an answer, in the chain of the answer: both are written or neither. */
 export const learnSteps = (
   merchantId: MerchantId,
   lesson: Lesson,
-  after: string,
-): { steps: Step[]; events: string[] } => ({
-  steps: createDocumentSteps(merchantId, contentOf(lesson), originOf(lesson), after),
-  events: [DOCUMENT_CREATED],
+  id: number,
+): { steps: Insert[]; events: NewEvent[] } => ({
+  steps: createDocumentSteps(merchantId, id, contentOf(lesson), originOf(lesson)),
+  events: [documentCreated(id, lesson.at)],
 });
 
 /**

@@ -1,6 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Suggestion } from '../contract/knowledge.ts';
-import type { Step } from '../database/chain.ts';
+import type { Learned } from '../contract/teaching.ts';
+import type { Insert } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
@@ -139,56 +140,40 @@ export interface Answered {
   answer: string;
 }
 
-/** What was learned from the answer: `new` if a step `document` of the same chain makes the document. */
-export type LearnedFrom = 'new' | { do: string; documentId: number; version: number } | undefined;
+/** What was learned from the answer. */
+export type LearnedFrom = { do: Learned; documentId: number; version: number } | undefined;
 
-const NEW_DOCUMENT = `left join document_rows dr on dr.merchant_id = r.merchant_id and dr.notification_id = r.notification_id
-      left join document d on d.merchant_id = dr.merchant_id and d.id = dr.id`;
-
-/**
- * Stores an answered question for suggestions. It is deleted with its notification. `after` is a step that is
- * `returning` the merchant and id of the notification. If given, the question is stored only if it returned a row.
- */
+/** Stores an answered question for suggestions. It is deleted with its notification. */
 export const rememberAnswered = (
   merchantId: MerchantId,
   { notificationId, question, answer }: Answered,
-  after?: string,
   learned?: LearnedFrom,
-): Step => ({
-  name: 'answered_question',
-  rows: {
-    columns: {
-      merchant_id: 'bigint',
-      notification_id: 'bigint',
-      question: 'text',
-      answer: 'text',
-      words: 'text',
-      learned: 'text',
-      document_id: 'bigint',
-      document_version: 'bigint',
-    },
-    values: [
-      {
-        merchant_id: merchantId,
-        notification_id: notificationId,
-        question: storableText(question.slice(0, QUESTION_LENGTH_MAX)),
-        answer: storableText(answer),
-        words: stemsOf(question, WORDS_MAX).join(' '),
-        ...(typeof learned === 'object'
-          ? { learned: learned.do, document_id: learned.documentId, document_version: learned.version }
-          : { learned: learned ?? null, document_id: null, document_version: null }),
-      },
-    ],
+): Insert => ({
+  do: 'insert',
+  table: 'answered_questions',
+  columns: {
+    merchant_id: 'bigint',
+    notification_id: 'bigint',
+    question: 'text',
+    answer: 'text',
+    words: 'text',
+    learned: 'text',
+    document_id: 'bigint',
+    document_version: 'bigint',
   },
-  // Without `where`, SQLite reads `on` as part of a join.
-  sql: `insert into answered_questions (merchant_id, notification_id, question, answer, words, learned, document_id,
-      document_version)
-    select r.merchant_id, r.notification_id, r.question, r.answer, r.words, r.learned,
-        ${learned === 'new' ? 'd.id, d.version' : 'r.document_id, r.document_version'} from answered_question_rows r
-      ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
-      ${learned === 'new' ? NEW_DOCUMENT : ''} where true
-    on conflict (merchant_id, notification_id) do update
-      set question = excluded.question, answer = excluded.answer, words = excluded.words,
-        learned = excluded.learned, document_id = excluded.document_id, document_version = excluded.document_version
-    returning notification_id`,
+  values: [
+    {
+      merchant_id: merchantId,
+      notification_id: notificationId,
+      question: storableText(question.slice(0, QUESTION_LENGTH_MAX)),
+      answer: storableText(answer),
+      words: stemsOf(question, WORDS_MAX).join(' '),
+      learned: learned?.do ?? null,
+      document_id: learned?.documentId ?? null,
+      document_version: learned?.version ?? null,
+    },
+  ],
+  onConflict: `(merchant_id, notification_id) do update
+    set question = excluded.question, answer = excluded.answer, words = excluded.words,
+      learned = excluded.learned, document_id = excluded.document_id, document_version = excluded.document_version`,
 });

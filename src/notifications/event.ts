@@ -1,25 +1,24 @@
-/** What a step must be `returning` of a notification whose event is written after it. */
-export const EVENT_COLUMNS =
-  'notifications.merchant_id, notifications.id, conversation_id, notification_type, updated_at';
+import type { NewEvent } from '../events/record.ts';
 
 type What = 'requested' | 'answered' | 'resolved' | 'reopened' | 'cancelled' | 'expired' | 'deleted';
 
-interface More {
-  /** `n` is the notification. */
-  joins?: string;
-  at?: string;
-  /** SQL: more members of the data, as JSON text. */
-  members?: string;
-  /** SQL: the texts, as JSON text. */
-  content?: string;
+/** What the event of a notification tells of it. */
+export interface Told {
+  id: number;
+  conversation_id: number;
+  notification_type: string;
 }
 
-/** The event of each notification that a step returned: the select for `logStep`. */
+/** The event of a change to a notification. */
 export const notificationEvent = (
-  step: string,
+  { id, conversation_id, notification_type }: Told,
   what: What,
-  { joins = '', at = 'n.updated_at', members = `''`, content = 'cast(null as text)' }: More = {},
-): string =>
-  `select n.merchant_id, 'notification.${what}', ${at}, n.id, concat('{"notification_id":', n.id, ',"conversation_id":',
-      n.conversation_id, ',"notification_type":"', n.notification_type, '","status":"${what}"', ${members}, '}'), ${content}
-    from ${step} n ${joins}`;
+  at: Date,
+  more: Pick<Partial<NewEvent>, 'data' | 'content'> = {},
+): NewEvent => ({
+  type: `notification.${what}`,
+  at,
+  notificationId: id,
+  data: { notification_id: id, conversation_id, notification_type, status: what, ...more.data },
+  ...(more.content && { content: more.content }),
+});

@@ -41,7 +41,7 @@ import type { WriteOnce } from './idempotency.ts';
 import { ROW_BYTES } from './inboxes.ts';
 import { isFiltered, readFilteredPage, readFilteredQuery, updatedSinceInvalid } from './list/filteredList.ts';
 import { createInboxLists, readListQuery } from './list/list.ts';
-import { createRaise } from './raise.ts';
+import { raise } from './raise.ts';
 import { CONTEXT_MAX_BYTES, checkRequest } from './rules.ts';
 import { createFindNotification, findNotificationWire } from './store.ts';
 
@@ -70,7 +70,6 @@ export function notificationRoutes({
   now,
 }: NotificationParts): FastifyPluginAsyncTypebox {
   const find = createFindNotification(database);
-  const raise = createRaise(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 
   /** A slow client may read a large list for a minute. */

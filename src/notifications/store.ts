@@ -5,16 +5,16 @@ import type { NotificationType, Status } from '../contract/notifications.ts';
 import { customerPhoneOf, erasedAtOf, referenceOf, wrongPhonesOf } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
-import { keyPairs, ownIdIn } from '../database/ids.ts';
+import { numberRows, ownIdIn } from '../database/ids.ts';
 import { JSON_TEXT } from '../database/text.ts';
 import type { CountryCode } from '../delivery/phone.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
-import { logStep } from '../events/record.ts';
+import { eventsStep } from '../events/record.ts';
 import { lessonWire } from '../knowledge/taught.ts';
 import { countryColumn } from '../merchants/store.ts';
 import { askWire, joinAsk } from './asks/columns.ts';
 import { endAskStep } from './asks/endStep.ts';
-import { EVENT_COLUMNS, notificationEvent } from './event.ts';
+import { notificationEvent } from './event.ts';
 import { type CustomerNumbers, recipientOf } from './recipient.ts';
 import { teamMembers } from './team/columns.ts';
 
@@ -50,8 +50,8 @@ export async function findNotificationWire(
   const row = await queries.one<{ wire: string; context: string } & CustomerNumbers>(
     `select ${WIRE}${answerMembers(queries.engine, '$1', '$2')}${askMember(queries.engine, '$1', '$2')}
         ${MORE_MEMBERS}${teamMembers(queries.engine, '$1', '$2')}) as wire, context,
-        ${customerPhoneOf('notifications')} as customer_phone,
-        ${wrongPhonesOf(queries.engine, 'notifications')} as wrong_phones, ${countryColumn('$1')} as country
+        ${customerPhoneOf('notifications', '$1')} as customer_phone,
+        ${wrongPhonesOf(queries.engine, 'notifications', '$1')} as wrong_phones, ${countryColumn('$1')} as country
       from notifications where merchant_id = $1 and id = $2`,
     [merchantId, id],
   );
@@ -80,40 +80,63 @@ export interface StoredNotification {
   ask_status: AskStatus | null;
   ask_deliver: Deliver | null;
   ask_expires_at: string | null;
+  /** Of whoever acts on it. Null if that is nobody, or a user who is gone. */
+  author_name: string | null;
 }
 
+/** `author` is SQL for the name of whoever acts on it. */
 const stored = (
   engine: Engine,
+  merchantId: string,
+  author: string,
 ) => `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
-    n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n')} as customer_phone,
-    ${wrongPhonesOf(engine, 'n')} as wrong_phones, ${referenceOf('n')} as reference, ${erasedAtOf('n')} as erased_at,
-    ${countryColumn('n.merchant_id')} as country,
-    k.status as ask_status, k.deliver as ask_deliver, k.expires_at as ask_expires_at
-  from notifications n ${joinAsk('n')}`;
+    n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n', merchantId)} as customer_phone,
+    ${wrongPhonesOf(engine, 'n', merchantId)} as wrong_phones, ${referenceOf('n', merchantId)} as reference,
+    ${erasedAtOf('n', merchantId)} as erased_at, ${countryColumn(merchantId)} as country,
+    k.status as ask_status, k.deliver as ask_deliver, k.expires_at as ask_expires_at, ${author} as author_name`;
+
+interface Wanted {
+  merchantId: MerchantId;
+  id: number;
+  /** Who acts on it. */
+  author: Author;
+}
+export type FindNotification = (wanted: Wanted) => Promise<StoredNotification | undefined>;
+
+const NOBODY: Author = { userId: null, keyId: null };
 
 export function findNotification(
   queries: Queries,
-  merchantId: MerchantId,
-  id: number,
+  { merchantId, id, author = NOBODY }: Omit<Wanted, 'author'> & Partial<Wanted>,
 ): Promise<StoredNotification | undefined> {
-  return queries.one(`${stored(queries.engine)} where n.merchant_id = $1 and n.id = $2`, [merchantId, id]);
+  return queries.one(
+    `${stored(queries.engine, '$1', authorNameOf('$1', '$3', '$4'))}
+      from notifications n ${joinAsk('n')} where n.merchant_id = $1 and n.id = $2`,
+    [merchantId, id, author.userId, author.keyId],
+  );
 }
 
-export type FindNotification = (key: {
-  merchantId: MerchantId;
-  id: number;
-}) => Promise<StoredNotification | undefined>;
-
-/** Like `findNotification`, with one statement for all lookups of one turn of the event loop. */
+/**
+ * Like `findNotification`, with one statement for all lookups of one turn of the event loop. On a cluster, each goes to
+ * the merchant's node.
+ */
 export function createFindNotification(queries: Queries): FindNotification {
-  return batchPerTick(async (keys) => {
-    const rows = await queries.all<StoredNotification>(
-      `${stored(queries.engine)} where (n.merchant_id, n.id) in (${keyPairs(queries.engine, '$1', '$2')})`,
-      [keys.map(({ merchantId }) => merchantId), keys.map(({ id }) => id)],
+  if (queries.isSpread) return (wanted) => findNotification(queries, wanted);
+  return batchPerTick(async (wanted) => {
+    const rows = await queries.all<StoredNotification & { place: number }>(
+      `${stored(queries.engine, 'n.merchant_id', authorNameOf('n.merchant_id', 'w.user_id', 'w.key_id'))}, w.place
+        from (${numberRows(queries.engine, ['merchant_id', 'id', 'user_id', 'key_id'])}) w
+        join notifications n on n.merchant_id = w.merchant_id and n.id = w.id ${joinAsk('n')}`,
+      [
+        wanted.map(({ merchantId }) => merchantId),
+        wanted.map(({ id }) => id),
+        // No user and no key has this id.
+        wanted.map(({ author }) => author.userId ?? 0),
+        wanted.map(({ author }) => author.keyId ?? 0),
+      ],
     );
-    return keys.map(({ merchantId, id }) =>
-      rows.find((row) => row.merchant_id === merchantId && row.id === id),
-    );
+    const byPlace = new Map(rows.map((row) => [row.place, row]));
+    return wanted.map((_, place) => byPlace.get(place + 1));
   });
 }
 
@@ -164,27 +187,22 @@ export async function touchNotification(
 /** Whoever asked hears of it. */
 export async function deleteNotification(
   queries: Queries,
-  merchantId: MerchantId,
-  id: number,
-  { author, at }: { author: Author; at: Date },
+  notification: StoredNotification,
+  at: Date,
 ): Promise<boolean> {
-  const rows = await queries.chain([
-    {
-      name: 'deleted',
-      rows: {
-        columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
-        values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
-      },
-      sql: `delete from notifications where (merchant_id, id) in (select merchant_id, id from deleted_rows)
-        returning ${EVENT_COLUMNS}`,
+  const { merchant_id: merchantId, id, author_name: by } = notification;
+  const rows = await queries.chain({
+    gate: {
+      do: 'delete',
+      table: 'notifications',
+      columns: { merchant_id: 'bigint', id: 'bigint' },
+      values: [{ merchant_id: merchantId, id }],
+      where: 'notifications.id = r.id',
     },
-    endAskStep(merchantId, id, { status: 'deleted', author, at }, 'deleted'),
-    logStep(
-      notificationEvent('deleted', 'deleted', {
-        joins: 'join deleted_rows r on r.merchant_id = n.merchant_id and r.id = n.id',
-        at: 'r.at',
-      }),
-    ),
-  ]);
+    steps: [
+      endAskStep(merchantId, id, { status: 'deleted', by, at }),
+      eventsStep(merchantId, [notificationEvent(notification, 'deleted', at)]),
+    ],
+  });
   return rows.length > 0;
 }

@@ -1,4 +1,4 @@
-import type { Step } from '../database/chain.ts';
+import { type Chain, type ChainWithIds, chainText } from '../database/chain.ts';
 import type { Database, Param, Queries, Transaction } from '../database/database.ts';
 import { currentSpan, runWithSpan, type Tracer, traced } from '../tracing.ts';
 
@@ -29,8 +29,8 @@ export function traceDatabase(database: Database, tracer: Tracer): Database {
       all: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.all<Row>(sql, params)),
       one: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.one<Row>(sql, params)),
       run: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.run<Row>(sql, params)),
-      chain: <Row>(steps: readonly Step[], ...owner: []) =>
-        inSpan(steps.map(({ sql }) => sql).join(';\n'), () => queries.chain<Row>(steps, ...owner)),
+      chain: <Row>(chain: Chain | ChainWithIds, ...owner: []) =>
+        inSpan('build' in chain ? 'chain' : chainText(chain), () => queries.chain<Row>(chain, ...owner)),
     };
   };
 

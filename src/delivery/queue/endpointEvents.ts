@@ -1,20 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Database, Queries, Transaction } from '../../database/database.ts';
+import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
-import { firstEventsStep } from './events.ts';
+import { historyStep } from './events.ts';
 import { lockLanes } from './release.ts';
-import {
-  type DeliveryState,
-  ENDPOINT,
-  firstOfLane,
-  NEVER,
-  NEW_DELIVERY,
-  newDeliveriesQueueStep,
-  OPEN,
-  queueStep,
-} from './table.ts';
+import { type DeliveryState, ENDPOINT, firstOfLane, NEVER, OPEN, queueStep, queuesStep } from './table.ts';
 
 /** The queues of webhook endpoints and of devices. Each event has a lane of its own, so that none waits for another. */
 
@@ -38,41 +29,53 @@ export async function enqueueEvents(
   at: Date,
 ): Promise<void> {
   if (events.length === 0) return;
-  await tx.chain([
-    {
-      name: 'delivery',
-      rows: {
-        columns: {
-          merchant_id: 'bigint',
-          endpoint_id: 'bigint',
-          key: 'text',
-          reference: 'text',
-          context: 'text',
-          recipient: 'text',
-          content: 'text',
-          at: 'text',
+  const time = at.toISOString();
+  await tx.chain({
+    newIds: { deliveries: events.length },
+    build: ({ deliveries: ids = [] }) => ({
+      steps: [
+        {
+          do: 'insert',
+          table: 'deliveries',
+          columns: COLUMNS,
+          values: events.map(({ endpointId, webhookId, eventId, type, body }, index) => ({
+            ...{ id: ids[index]!, merchant_id: merchantId, endpoint_id: endpointId, key: randomUUID() },
+            ...{ notification_id: 0, conversation_id: 0, reference: webhookId },
+            ...{
+              context: JSON.stringify({ event_id: eventId, type }),
+              recipient: laneOf(endpointId, webhookId),
+            },
+            ...{ mode: 'reply', content: body, state: 'queued' },
+            ...{ due_at: time, created_at: time, updated_at: time },
+          })),
         },
-        values: events.map(({ endpointId, webhookId, eventId, type, body }) => ({
-          merchant_id: merchantId,
-          endpoint_id: endpointId,
-          key: randomUUID(),
-          reference: webhookId,
-          context: JSON.stringify({ event_id: eventId, type }),
-          recipient: laneOf(endpointId, webhookId),
-          content: body,
-          at: at.toISOString(),
-        })),
-      },
-      sql: `insert into deliveries (merchant_id, endpoint_id, key, notification_id, conversation_id, reference, context,
-          recipient, mode, content, state, due_at, created_at, updated_at)
-        select r.merchant_id, r.endpoint_id, r.key, 0, 0, r.reference, r.context, r.recipient, 'reply', r.content,
-          'queued', r.at, r.at, r.at from delivery_rows r
-        returning ${NEW_DELIVERY}`,
-    },
-    firstEventsStep,
-    newDeliveriesQueueStep,
-  ]);
+        historyStep(
+          merchantId,
+          ids.map((deliveryId) => ({ deliveryId, at: time, state: 'queued' })),
+        ),
+        queuesStep(merchantId, new Map(events.map(({ endpointId }) => [endpointId, time]))),
+      ],
+    }),
+  });
 }
+
+const COLUMNS = {
+  id: 'bigint',
+  merchant_id: 'bigint',
+  endpoint_id: 'bigint',
+  key: 'text',
+  notification_id: 'bigint',
+  conversation_id: 'bigint',
+  reference: 'text',
+  context: 'text',
+  recipient: 'text',
+  mode: 'text',
+  content: 'text',
+  state: 'text',
+  due_at: 'text',
+  created_at: 'text',
+  updated_at: 'text',
+} as const;
 
 /** Those of these events that are still in the queue: the delivery of each, by its webhook id. */
 export async function findQueued(
@@ -82,25 +85,20 @@ export async function findQueued(
   webhookIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   if (webhookIds.length === 0) return new Map();
-  const rows = await queries.chain<{ webhook_id: string; delivery_id: number | null }>([
-    {
-      name: 'first_ones',
-      rows: {
-        columns: { merchant_id: 'bigint', lane: 'text', webhook_id: 'text' },
-        values: webhookIds.map((webhookId) => ({
-          merchant_id: merchantId,
-          lane: laneOf(endpointId, webhookId),
-          webhook_id: webhookId,
-        })),
-      },
-      sql: `select r.webhook_id, ${firstOfLane[queries.engine]('r.merchant_id', 'r.lane', `'reply'`)} as delivery_id
-        from first_ones_rows r`,
-    },
-  ]);
+  const first = firstOfLane[queries.engine]('$1', 'w.lane', `'reply'`);
+  const rows = await queries.all<{ webhook_id: string; delivery_id: number | null }>(
+    `select w.webhook_id, ${first} as delivery_id from (${LANES[queries.engine]}) w`,
+    [merchantId, JSON.stringify(webhookIds.map((id) => ({ webhook_id: id, lane: laneOf(endpointId, id) })))],
+  );
   return new Map(
     rows.flatMap(({ webhook_id, delivery_id }) => (delivery_id === null ? [] : [[webhook_id, delivery_id]])),
   );
 }
+
+const LANES: Readonly<Record<Engine, string>> = {
+  sqlite: `select value ->> 'webhook_id' as webhook_id, value ->> 'lane' as lane from json_each($2)`,
+  postgres: 'select * from json_to_recordset(cast($2 as json)) as lanes (webhook_id text, lane text)',
+};
 
 /** These events are sent now, unless they are being sent already. */
 export async function hurryEvents(
@@ -117,7 +115,7 @@ export async function hurryEvents(
       returning id`,
     [merchantId, ids, time],
   );
-  await tx.chain([queueStep(merchantId, time, { endpointId })]);
+  await tx.chain({ steps: [queueStep(merchantId, time, { endpointId })] });
 }
 
 const HURRIED_AT_ONCE = 1000;
@@ -143,7 +141,7 @@ export async function hurryQueue(
       returning id`,
     [merchantId, endpointId, time, since?.toISOString() ?? ''],
   );
-  await tx.chain([queueStep(merchantId, time, { endpointId })]);
+  await tx.chain({ steps: [queueStep(merchantId, time, { endpointId })] });
   return rows.length === HURRIED_AT_ONCE;
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Step } from '../../database/chain.ts';
+import type { Change, Insert } from '../../database/chain.ts';
 import {
   afterCommit,
   CHANGES,
@@ -9,13 +9,13 @@ import {
   type Transaction,
 } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
+import type { NewEvent } from '../../events/record.ts';
 import { currentSpan } from '../../tracing.ts';
 import { NO_CHANNEL, type OnFailed } from '../failures.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
-import { findNewestMessages } from './attention.ts';
-import { failedReportStep, firstEventsStep } from './events.ts';
-import { isNotErased, NEW_DELIVERY, NO_NOTIFICATION, newDeliveriesQueueStep } from './table.ts';
+import { historyStep, reportsOf } from './events.ts';
+import { MESSAGES, NO_NOTIFICATION, queueStep } from './table.ts';
 
 /** A message to a customer. It is written together with the answer that it contains. */
 export interface NewDelivery {
@@ -45,25 +45,25 @@ export interface NewDelivery {
 type DirectMessage = Omit<NewDelivery, 'notificationId' | 'context' | 'mode'>;
 
 interface Prepared {
-  steps: Step[];
+  /** For the delivery with this id. The events come after those of the answer. */
+  steps(id: number): { steps: Insert[]; events: NewEvent[] };
   waitsUntil: Date | undefined;
-  /** In the transaction that has written it, or after the statement. Reports a message that cannot be sent. */
-  written(queries: Database | Transaction): Promise<void>;
+  /** In the transaction that has written it, or after the chain. Reports a message that cannot be sent. */
+  written(queries: Database | Transaction): void;
 }
 
 export interface Outbox {
   /** Of numbers without a country code, for merchants without their own. */
   readonly defaultCountry: CountryCode | undefined;
   /**
-   * The steps that put a message into the queue. They run after the answer's own step, so the message exists only if
-   * the answer does. Also returns until when it must wait for the daily limit, if that is already known, and what to
-   * call when the steps have written it.
+   * The steps that put a message into the queue, for the chain of its answer: the message exists only if the answer does.
+   * Also returns until when it must wait for the daily limit, if that is already known, and what to call when it is
+   * written.
    */
   prepare(
     queries: Queries,
     merchantId: MerchantId,
     delivery: NewDelivery & { notificationId: number },
-    after: string,
   ): Promise<Prepared>;
   /** Puts a message into the queue that answers no notification, and returns its id. Undefined if its number is not valid. */
   send(tx: Queries, merchantId: MerchantId, message: DirectMessage): Promise<number | undefined>;
@@ -92,25 +92,24 @@ export function createOutbox(
 ): Outbox {
   return {
     defaultCountry,
-    async prepare(queries, merchantId, delivery, after) {
+    async prepare(queries, merchantId, delivery) {
       const address = readAddress(delivery, defaultCountry);
       const waitsUntil =
         delivery.mode === 'campaign' && address.state === 'queued'
           ? await quotaFreeAt(queries, merchantId, address.recipient, channelDailyLimit, delivery.at)
           : undefined;
+      let deliveryId: number | undefined;
       return {
-        steps: enqueueSteps(merchantId, delivery, address, after),
+        steps(id) {
+          deliveryId = id;
+          return enqueueSteps(merchantId, id, delivery, address);
+        },
         waitsUntil,
-        async written(queries) {
+        written(queries) {
           if (address.state !== 'failed' || !onFailed) return;
-          const { conversationId, notificationId } = delivery;
-          const deliveryId = await findNewestId(queries, merchantId, notificationId);
+          const { conversationId } = delivery;
           const failed = {
-            merchantId,
-            deliveryId,
-            conversationId,
-            channel: NO_CHANNEL,
-            code: NO_PHONE_NUMBER,
+            ...{ merchantId, deliveryId, conversationId, channel: NO_CHANNEL, code: NO_PHONE_NUMBER },
           };
           afterCommit(queries, () => onFailed(failed));
         },
@@ -120,23 +119,29 @@ export function createOutbox(
       const address = readAddress(message, defaultCountry);
       if (address.state === 'failed') return undefined;
       const delivery = { ...message, notificationId: null, context: '{}', mode: 'reply' as const };
-      const [row] = await tx.chain<{ id: number }>(enqueueSteps(merchantId, delivery, address));
-      return row?.id;
+      let sent: number | undefined;
+      const found = await tx.chain({
+        newIds: { deliveries: 1 },
+        build(ids) {
+          sent = ids.deliveries![0]!;
+          const gate = reachableConversation(merchantId, message.conversationId);
+          return { gate, steps: enqueueSteps(merchantId, sent, delivery, address).steps };
+        },
+      });
+      return found.length > 0 ? sent : undefined;
     },
     announce: () => database.signal(DELIVERIES),
   };
 }
 
-async function findNewestId(
-  queries: Database | Transaction,
-  merchantId: MerchantId,
-  notificationId: number,
-): Promise<number | undefined> {
-  const reading = findNewestMessages(queries, merchantId, [notificationId]);
-  // Outside a transaction the message is written already, and the request must not fail any more.
-  const found = await ('transaction' in queries ? reading.catch(() => undefined) : reading);
-  return found?.get(notificationId)?.id;
-}
+/** Nothing is sent to a customer who is being erased. */
+const reachableConversation = (merchantId: MerchantId, id: number): Change => ({
+  do: 'find',
+  table: 'conversations',
+  columns: { merchant_id: 'bigint', id: 'bigint' },
+  values: [{ merchant_id: merchantId, id }],
+  where: 'conversations.id = r.id and conversations.erased_at is null',
+});
 
 const RECIPIENT_LENGTH_MAX = 64;
 const NO_PHONE_NUMBER = 'NO_PHONE_NUMBER';
@@ -162,21 +167,28 @@ function recordedTrace(): string | null {
   return span?.isRecorded ? span.traceparent : null;
 }
 
-/**
- * The message, its first event, and the merchant's queue. `after` is a step that is `returning` the merchant and id of
- * the answered notification. If given, the message is written only if that step returned a row.
- */
+/** The message with this id, its first event, and the merchant's queue. */
 export function enqueueSteps(
   merchantId: MerchantId,
+  id: number,
   delivery: NewDelivery,
   address: Address,
-  after?: string,
-): Step[] {
-  return [
-    {
-      name: 'delivery',
-      rows: {
+): { steps: Insert[]; events: NewEvent[] } {
+  const at = delivery.at.toISOString();
+  const dueAt = (delivery.dueAt ?? delivery.at).toISOString();
+  const { notificationId, conversationId } = delivery;
+  const failure = address.state === 'failed' ? { note: address.reason, code: NO_PHONE_NUMBER } : {};
+  const history = [{ deliveryId: id, at, state: address.state, ...failure }];
+  const message = {
+    ...{ id, endpoint_id: MESSAGES, notification_id: notificationId, conversation_id: conversationId },
+  };
+  return {
+    steps: [
+      {
+        do: 'insert',
+        table: 'deliveries',
         columns: {
+          id: 'bigint',
           merchant_id: 'bigint',
           key: 'text',
           notification_id: 'bigint',
@@ -190,8 +202,9 @@ export function enqueueSteps(
           state: 'text',
           reason: 'text',
           last_code: 'text',
-          at: 'text',
           due_at: 'text',
+          created_at: 'text',
+          updated_at: 'text',
           sent_by: 'text',
           reply_to: 'bigint',
           reply_to_message: 'text',
@@ -199,10 +212,11 @@ export function enqueueSteps(
         },
         values: [
           {
+            id,
             merchant_id: merchantId,
             key: randomUUID(),
-            notification_id: delivery.notificationId ?? NO_NOTIFICATION,
-            conversation_id: delivery.conversationId,
+            notification_id: notificationId ?? NO_NOTIFICATION,
+            conversation_id: conversationId,
             reference: delivery.reference,
             context: delivery.context,
             recipient: address.recipient,
@@ -210,10 +224,11 @@ export function enqueueSteps(
             content: storableText(delivery.content),
             uses_quota: delivery.mode === 'campaign' ? 1 : 0,
             state: address.state,
-            reason: address.state === 'failed' ? address.reason : null,
-            last_code: address.state === 'failed' ? NO_PHONE_NUMBER : null,
-            at: delivery.at.toISOString(),
-            due_at: (delivery.dueAt ?? delivery.at).toISOString(),
+            reason: failure.note ?? null,
+            last_code: failure.code ?? null,
+            due_at: dueAt,
+            created_at: at,
+            updated_at: at,
             sent_by: delivery.sentBy ?? null,
             reply_to: delivery.replyTo?.id ?? null,
             reply_to_message: delivery.replyTo?.messageId ?? null,
@@ -221,18 +236,9 @@ export function enqueueSteps(
           },
         ],
       },
-      sql: `insert into deliveries (merchant_id, key, notification_id, conversation_id, reference, context, recipient,
-          mode, content, uses_quota, state, reason, last_code, due_at, created_at, updated_at, sent_by, reply_to,
-          reply_to_message, traceparent)
-        select r.merchant_id, r.key, r.notification_id, r.conversation_id, r.reference, r.context, r.recipient, r.mode,
-          r.content, r.uses_quota, r.state, r.reason, r.last_code, r.due_at, r.at, r.at, r.sent_by,
-          r.reply_to, r.reply_to_message, r.traceparent from delivery_rows r
-          ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
-          where ${isNotErased('r')}
-        returning ${NEW_DELIVERY}`,
-    },
-    firstEventsStep,
-    ...(address.state === 'failed' ? [failedReportStep] : []),
-    newDeliveriesQueueStep,
-  ];
+      historyStep(merchantId, history),
+      queueStep(merchantId, dueAt),
+    ],
+    events: reportsOf([message], history),
+  };
 }

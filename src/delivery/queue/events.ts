@@ -1,8 +1,10 @@
+import type { EventType } from '../../contract/events.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Step } from '../../database/chain.ts';
+import type { Insert } from '../../database/chain.ts';
 import type { Queries } from '../../database/database.ts';
-import { logStep } from '../../events/record.ts';
-import { type DeliveryState, notificationIdOf, textOrNull } from './table.ts';
+import { storableText } from '../../database/text.ts';
+import { eventsStep, type NewEvent } from '../../events/record.ts';
+import { type DeliveryState, MESSAGES, textOrNull } from './table.ts';
 
 /** What happened to a delivery, in order. */
 export interface DeliveryEvent {
@@ -15,83 +17,76 @@ export interface DeliveryEvent {
   channelId?: string | undefined;
 }
 
-const eventsStep = (merchantId: MerchantId, events: readonly DeliveryEvent[]): Step => ({
-  name: 'event',
-  rows: {
-    columns: {
-      merchant_id: 'bigint',
-      delivery_id: 'bigint',
-      at: 'text',
-      state: 'text',
-      code: 'text',
-      note: 'text',
-      channel_id: 'text',
-    },
-    values: events.map(({ deliveryId, at, state, code, note, channelId }) => ({
-      merchant_id: merchantId,
-      delivery_id: deliveryId,
-      at,
-      state,
-      // Both may come from a channel.
-      code: textOrNull(code),
-      note: textOrNull(note),
-      channel_id: channelId ?? null,
-    })),
+/** The history of deliveries. */
+export const historyStep = (merchantId: MerchantId, events: readonly DeliveryEvent[]): Insert => ({
+  do: 'insert',
+  table: 'delivery_events',
+  columns: {
+    merchant_id: 'bigint',
+    delivery_id: 'bigint',
+    at: 'text',
+    state: 'text',
+    code: 'text',
+    note: 'text',
+    channel_id: 'text',
   },
-  sql: `insert into delivery_events (merchant_id, delivery_id, at, state, code, note, channel_id)
-    select merchant_id, delivery_id, at, state, code, note, channel_id from event_rows
-    returning merchant_id, delivery_id, at, state, code`,
+  values: events.map(({ deliveryId, at, state, code, note, channelId }) => ({
+    merchant_id: merchantId,
+    delivery_id: deliveryId,
+    at,
+    state,
+    // Both may come from a channel.
+    code: textOrNull(code),
+    note: textOrNull(note),
+    channel_id: channelId ?? null,
+  })),
 });
 
-const isReported = (state: DeliveryState) => state in REPORTED;
 /** The states that are events for a merchant's programs. */
-const REPORTED: Partial<Record<DeliveryState, true>> = {
-  sent: true,
-  delivered: true,
-  read: true,
-  failed: true,
+const REPORTED: Partial<Record<DeliveryState, EventType>> = {
+  sent: 'delivery.sent',
+  delivered: 'delivery.delivered',
+  read: 'delivery.read',
+  failed: 'delivery.failed',
 };
 
 /** Codes are words of ours, or come from a channel. */
-const quoted = (code: string) => `concat('"', replace(replace(${code}, '\\', ''), '"', ''), '"')`;
+const plain = (code: string) => storableText(code).replaceAll('\\', '').replaceAll('"', '');
 
-const dataOf = (delivery: string, state: string, code: string) =>
-  `concat('{"delivery_id":', ${delivery}.id, ',"notification_id":', coalesce(cast(${notificationIdOf(`${delivery}.`)} as text), 'null'),
-    ',"conversation_id":', ${delivery}.conversation_id, ',"state":"', ${state}, '","code":',
-    case when ${code} is null then 'null' else ${quoted(code)} end, '}')`;
-
-/** The steps that record what happened, and report it to the merchant's programs. */
-export function recordSteps(merchantId: MerchantId, events: readonly DeliveryEvent[]): Step[] {
-  const record = eventsStep(merchantId, events);
-  if (!events.some(({ state }) => isReported(state))) return [record];
-  const states = Object.keys(REPORTED).map((state) => `'${state}'`);
-  return [
-    record,
-    logStep(
-      `select e.merchant_id, concat('delivery.', e.state), e.at, ${notificationIdOf('d.')}, ${dataOf('d', 'e.state', 'e.code')},
-          cast(null as text)
-        from event e join deliveries d on d.merchant_id = e.merchant_id and d.id = e.delivery_id
-        where e.state in (${states}) and d.endpoint_id = 0`,
-    ),
-  ];
+/** What a merchant's programs hear of a message. Events for endpoints and alerts for devices are no messages. */
+export interface Message {
+  id: number;
+  endpoint_id: number;
+  notification_id: number | null;
+  conversation_id: number;
 }
 
-/** Of a delivery that cannot be sent because its number is not valid. */
-export const failedReportStep: Step = {
-  ...logStep(
-    `select d.merchant_id, 'delivery.failed', d.created_at, ${notificationIdOf('d.')},
-        ${dataOf('d', 'd.state', 'd.last_code')}, cast(null as text)
-      from delivery d`,
-  ),
-  name: 'report',
-};
+export const reportsOf = (messages: readonly Message[], events: readonly DeliveryEvent[]): NewEvent[] =>
+  events.flatMap(({ deliveryId, at, state, code }) => {
+    const type = REPORTED[state];
+    const message = messages.find(({ id }) => id === deliveryId);
+    if (!type || message?.endpoint_id !== MESSAGES) return [];
+    const { conversation_id } = message;
+    const notification_id = message.notification_id || null;
+    const data = { delivery_id: deliveryId, notification_id, conversation_id, state };
+    return [
+      {
+        ...{ type, at: new Date(at), notificationId: notification_id },
+        data: { ...data, code: code === undefined ? null : plain(code) },
+      },
+    ];
+  });
 
-/** The first event of each delivery that the step `delivery` has inserted. */
-export const firstEventsStep: Step = {
-  name: 'event',
-  sql: `insert into delivery_events (merchant_id, delivery_id, at, state, code, note)
-    select merchant_id, id, created_at, state, last_code, reason from delivery returning id`,
-};
+/** The steps that record what happened to these messages, and report it to the merchant's programs. */
+export function recordSteps(
+  merchantId: MerchantId,
+  messages: readonly Message[],
+  events: readonly DeliveryEvent[],
+): Insert[] {
+  const reports = reportsOf(messages, events);
+  const history = historyStep(merchantId, events);
+  return reports.length > 0 ? [history, eventsStep(merchantId, reports)] : [history];
+}
 
 /** The last event of each delivery, so that an identical one is not recorded again. */
 export async function lastEvents(

@@ -62,7 +62,7 @@ export const notice = (
       })),
     );
     // Only renews the version: whoever shows the messages reads them again.
-    await tx.chain([queueStep(merchantId, NEVER)]);
+    await tx.chain({ steps: [queueStep(merchantId, NEVER)] });
     return rows.length;
   });
 

@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Step } from '../../database/chain.ts';
+import type { Change } from '../../database/chain.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
-import { type DeliveryEvent, recordSteps } from './events.ts';
+import { type DeliveryEvent, type Message, recordSteps } from './events.ts';
 import { firstOfLane, MESSAGES, NEVER, OPEN, type Queue, queueStep } from './table.ts';
 
 /** Makes messages due that waited for something other than a time. */
@@ -16,18 +16,14 @@ export interface Lane {
  * Unblocks the first message of these lanes. This must be a separate statement, after the one that finished the
  * previous message and took the merchant's lane lock: only then does it see what others have finished or blocked.
  */
-const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lane[], at: string): Step => ({
-  name: 'released',
-  rows: {
-    columns: { merchant_id: 'bigint', recipient: 'text', mode: 'text', at: 'text' },
-    values: lanes.map(({ recipient, mode }) => ({ merchant_id: merchantId, recipient, mode, at })),
-  },
-  sql: `update deliveries set due_at = case when due_at = '${NEVER}' then first.at else due_at end
-    from (select r.merchant_id, r.at, ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')} as first_id
-      from released_rows r) first
-    where deliveries.merchant_id = first.merchant_id and id = first_id and state in ${OPEN}
-      and (due_at = '${NEVER}' or due_at <= first.at)
-    returning id`,
+const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lane[], at: string): Change => ({
+  do: 'update',
+  table: 'deliveries',
+  columns: { merchant_id: 'bigint', recipient: 'text', mode: 'text', at: 'text' },
+  values: lanes.map(({ recipient, mode }) => ({ merchant_id: merchantId, recipient, mode, at })),
+  set: `due_at = case when deliveries.due_at = '${NEVER}' then r.at else deliveries.due_at end`,
+  where: `deliveries.id = ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')}
+    and deliveries.state in ${OPEN} and (deliveries.due_at = '${NEVER}' or deliveries.due_at <= r.at)`,
 });
 
 interface Finished {
@@ -36,6 +32,8 @@ interface Finished {
   /** The lanes of the messages that are finished now. */
   lanes: readonly Lane[];
   events: readonly DeliveryEvent[];
+  /** The messages of those events that a merchant's programs hear of. */
+  messages?: readonly Message[];
   /** When the queue is due at the latest. */
   dueAt: string;
   at: Date;
@@ -45,21 +43,24 @@ interface Finished {
 export async function releaseAndRecord(
   tx: Queries,
   merchantId: MerchantId,
-  { endpointId = MESSAGES, lanes, events, dueAt, at }: Finished,
+  { endpointId = MESSAGES, lanes, events, messages = [], dueAt, at }: Finished,
 ): Promise<void> {
   const time = at.toISOString();
-  const record = events.length > 0 ? recordSteps(merchantId, events) : [];
-  if (lanes.length === 0) {
-    await tx.chain([...record, queueStep(merchantId, dueAt, { endpointId })]);
-    return;
-  }
-  const release = releaseStep(tx.engine, merchantId, lanes, time);
-  const queue = queueStep(merchantId, dueAt, { endpointId, nowIfAny: release.name, at: time });
-  await tx.chain([release, ...record, queue]);
+  const record = events.length > 0 ? recordSteps(merchantId, messages, events) : [];
+  const queue = queueStep(merchantId, dueAt, { endpointId });
+  const steps =
+    lanes.length > 0
+      ? [
+          releaseStep(tx.engine, merchantId, lanes, time),
+          { ...queue, ifChanged: { column: 'due_at', value: time } },
+        ]
+      : [queue];
+  await tx.chain({ steps: [...record, ...steps] });
 }
 
 /** Take this lock before a transaction finishes messages of a merchant: see `releaseStep`. */
-export const lockLanes = (tx: Transaction, merchantId: MerchantId) => tx.lock(`lanes ${merchantId}`);
+export const lockLanes = (tx: Transaction, merchantId: MerchantId) => tx.lock(lanesOf(merchantId));
+export const lanesOf = (merchantId: MerchantId) => `lanes ${merchantId}`;
 
 /** Merchants with messages that wait for this customer to write, or for quota, which a reply then no longer needs. */
 export async function merchantsWaitingFor(queries: Queries, phone: string): Promise<MerchantId[]> {
@@ -83,7 +84,7 @@ export async function releaseWaitingFor(
       returning id`,
     [merchantId, phone, at.toISOString()],
   );
-  if (rows.length > 0) await tx.chain([queueStep(merchantId, at.toISOString())]);
+  if (rows.length > 0) await tx.chain({ steps: [queueStep(merchantId, at.toISOString())] });
 }
 
 const LOOK_AGAIN_BATCH = 1000;
@@ -102,7 +103,7 @@ export async function lookAgain(
       returning id`,
     [merchantId, waitingFor, at.toISOString()],
   );
-  await tx.chain([queueStep(merchantId, at.toISOString())]);
+  await tx.chain({ steps: [queueStep(merchantId, at.toISOString())] });
   return rows.length === LOOK_AGAIN_BATCH;
 }
 
@@ -139,6 +140,6 @@ export async function wakeRestingQueues(tx: Queries, at: Date): Promise<void> {
 
 export async function wakeAll(tx: Queries, queues: readonly Queue[], at: Date): Promise<void> {
   for (const { merchant_id, endpoint_id: endpointId } of queues) {
-    await tx.chain([queueStep(merchant_id, at.toISOString(), { endpointId })]);
+    await tx.chain({ steps: [queueStep(merchant_id, at.toISOString(), { endpointId })] });
   }
 }

@@ -1,11 +1,11 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Step } from '../../database/chain.ts';
-import type { Database, Engine, Queries } from '../../database/database.ts';
+import type { Change } from '../../database/chain.ts';
+import type { Database, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import type { Claimed } from './claim.ts';
 import { type DeliveryEvent, lastEvents, recordSteps } from './events.ts';
 import { releaseQuota } from './quotaUse.ts';
-import { releaseAndRecord } from './release.ts';
+import { lanesOf, releaseAndRecord } from './release.ts';
 import { type DeliveryState, NEVER, OPEN, queueStep, textOrNull } from './table.ts';
 
 /** Writes the outcomes of attempts. */
@@ -36,23 +36,6 @@ export interface Outcome {
 const isOpen = (state: DeliveryState) => OPEN.includes(`'${state}'`);
 
 /**
- * On PostgreSQL only one transaction at a time finishes messages of a merchant: with two, the next message of a lane
- * could stay blocked. Rows of a table are locked in the order of their ids. SQLite runs transactions one at a time.
- */
-const LOCKS: Record<Engine, string> = {
-  sqlite: '',
-  postgres: `with lanes as materialized (
-      select pg_advisory_xact_lock(hashtextextended(concat('lanes ', merchant_id), 0))
-        from (select merchant_id from settled_rows limit 1) merchant),
-    locked as (select d.id from lanes, settled_rows r
-      join deliveries d on d.merchant_id = r.merchant_id and d.id = r.delivery_id order by d.id for update of d)`,
-};
-const IS_LOCKED: Record<Engine, string> = {
-  sqlite: '',
-  postgres: 'and delivery_id in (select locked.id from locked)',
-};
-
-/**
  * Writes the outcomes of one queue's attempts, all or nothing, and returns the ids of those that were written. An
  * outcome is written only while its worker still holds the lease. Otherwise something newer is already written: by a
  * status that came before the channel's own answer, or by another worker after the lease was lost.
@@ -63,7 +46,11 @@ export async function settle(
   outcomes: readonly Outcome[],
   at: Date,
 ): Promise<ReadonlySet<number>> {
-  const rows = await tx.chain<{ id: number }>([settleStep(tx.engine, merchantId, outcomes, at)]);
+  // Only one transaction at a time finishes messages of a merchant: with two, the next of a lane could stay blocked.
+  const rows = await tx.chain<{ id: number }>({
+    lock: lanesOf(merchantId),
+    steps: [settleStep(merchantId, outcomes, at)],
+  });
   const ids = new Set(rows.map(({ id }) => id));
   await follow(
     tx,
@@ -74,51 +61,45 @@ export async function settle(
   return ids;
 }
 
-const settleStep = (
-  engine: Engine,
-  merchantId: MerchantId,
-  outcomes: readonly Outcome[],
-  at: Date,
-): Step => ({
-  name: 'settled',
-  rows: {
-    columns: {
-      merchant_id: 'bigint',
-      delivery_id: 'bigint',
-      attempt: 'integer',
-      lease: 'text',
-      new_state: 'text',
-      new_due_at: 'text',
-      new_waiting_for: 'text',
-      new_reason: 'text',
-      new_code: 'text',
-      new_message_id: 'text',
-      new_unsettled_since: 'text',
-      not_counted: 'integer',
-      at: 'text',
-    },
-    values: outcomes.map(({ delivery, settlement }) => ({
-      merchant_id: merchantId,
-      delivery_id: delivery.id,
-      attempt: delivery.attempts,
-      lease: delivery.due_at,
-      new_state: settlement.state,
-      new_due_at: (settlement.dueAt ?? at).toISOString(),
-      new_waiting_for: settlement.waitingFor ?? null,
-      new_reason: textOrNull(settlement.reason),
-      new_code: textOrNull(settlement.code),
-      new_message_id: textOrNull(settlement.messageId),
-      new_unsettled_since: settlement.unsettled ? at.toISOString() : null,
-      not_counted: settlement.notCounted ? 1 : 0,
-      at: at.toISOString(),
-    })),
+const settleStep = (merchantId: MerchantId, outcomes: readonly Outcome[], at: Date): Change => ({
+  do: 'update',
+  table: 'deliveries',
+  columns: {
+    merchant_id: 'bigint',
+    id: 'bigint',
+    attempt: 'integer',
+    lease: 'text',
+    state: 'text',
+    due_at: 'text',
+    waiting_for: 'text',
+    reason: 'text',
+    code: 'text',
+    message_id: 'text',
+    unsettled_since: 'text',
+    not_counted: 'integer',
+    at: 'text',
   },
-  sql: `${LOCKS[engine]} update deliveries set state = new_state, due_at = new_due_at, waiting_for = new_waiting_for,
-      reason = new_reason, last_code = new_code, channel_message_id = coalesce(new_message_id, channel_message_id),
-      unsettled_since = new_unsettled_since, attempts = attempts - not_counted, updated_at = r.at
-    from settled_rows r where deliveries.merchant_id = r.merchant_id and deliveries.id = r.delivery_id
-      and state = 'sending' and attempts = attempt and due_at = lease ${IS_LOCKED[engine]}
-    returning deliveries.id`,
+  values: outcomes.map(({ delivery, settlement }) => ({
+    merchant_id: merchantId,
+    id: delivery.id,
+    attempt: delivery.attempts,
+    lease: delivery.due_at,
+    state: settlement.state,
+    due_at: (settlement.dueAt ?? at).toISOString(),
+    waiting_for: settlement.waitingFor ?? null,
+    reason: textOrNull(settlement.reason),
+    code: textOrNull(settlement.code),
+    message_id: textOrNull(settlement.messageId),
+    unsettled_since: settlement.unsettled ? at.toISOString() : null,
+    not_counted: settlement.notCounted ? 1 : 0,
+    at: at.toISOString(),
+  })),
+  set: `state = r.state, due_at = r.due_at, waiting_for = r.waiting_for, reason = r.reason, last_code = r.code,
+    channel_message_id = coalesce(r.message_id, deliveries.channel_message_id), unsettled_since = r.unsettled_since,
+    attempts = deliveries.attempts - r.not_counted, updated_at = r.at`,
+  where: `deliveries.id = r.id and deliveries.state = 'sending' and deliveries.attempts = r.attempt
+    and deliveries.due_at = r.lease`,
+  returning: 'deliveries.id',
 });
 
 /** Releases quota and the next messages, and records the events, for the outcomes that were written. */
@@ -143,6 +124,7 @@ async function follow(
     endpointId: written[0]!.delivery.endpoint_id,
     lanes: deliveriesOf(finished),
     events,
+    messages: deliveriesOf(written),
     dueAt: dueTimes.sort()[0] ?? NEVER,
     at,
   });
@@ -202,6 +184,6 @@ export async function waitForStatus(
       state: 'sending' as const,
       channelId: channel_id,
     }));
-    await tx.chain([...recordSteps(merchantId, events), queueStep(merchantId, dueAt)]);
+    await tx.chain({ steps: [...recordSteps(merchantId, [], events), queueStep(merchantId, dueAt)] });
   });
 }

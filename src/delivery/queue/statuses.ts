@@ -2,7 +2,8 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { CLAIMED_COLUMNS, type Claimed } from './claim.ts';
-import { lockLanes, releaseAndRecord } from './release.ts';
+import type { Message } from './events.ts';
+import { type Lane, lockLanes, releaseAndRecord } from './release.ts';
 import { type DeliveryState, NEVER } from './table.ts';
 
 /** What a channel reports after it has accepted a message. Statuses may come late, twice or out of order. */
@@ -64,18 +65,19 @@ export async function advance(
       ids,
     ]);
   }
-  const rows = await tx.run<{ id: number; recipient: string; mode: 'reply' | 'campaign' }>(
+  const rows = await tx.run<Message & Lane>(
     `update deliveries set state = $3, channel_message_id = coalesce($4, channel_message_id),
         unsettled_since = null, waiting_for = null, reason = null, updated_at = $5
       where ${ownIdIn(tx, '$1', '$2')}
         and state in (${earlier.map((name) => `'${name}'`).join(', ')})
-      returning id, recipient, mode`,
+      returning id, endpoint_id, notification_id, conversation_id, recipient, mode`,
     [merchantId, ids, state, messageId ?? null, time],
   );
   if (rows.length === 0) return;
   await releaseAndRecord(tx, merchantId, {
     lanes: rows,
     events: rows.map(({ id }) => ({ deliveryId: id, at: time, state })),
+    messages: rows,
     dueAt: NEVER,
     at,
   });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Step } from '../../database/chain.ts';
+import type { Insert } from '../../database/chain.ts';
 import type { Engine } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 
@@ -66,54 +66,38 @@ export const NUMBER_FIXED = 'NUMBER_FIXED';
  * Nothing is sent to a customer who is being erased. `row` has `merchant_id` and `conversation_id`. This is checked when
  * a message is written, put back and claimed: whoever began before the erasure may write one afterwards.
  */
-export const isNotErased = (row: string) => `not exists (select 1 from conversations c
-    where c.merchant_id = ${row}.merchant_id and c.id = ${row}.conversation_id and c.erased_at is not null)`;
+export const isNotErased = (
+  row: string,
+  merchantId = `${row}.merchant_id`,
+) => `not exists (select 1 from conversations c
+    where c.merchant_id = ${merchantId} and c.id = ${row}.conversation_id and c.erased_at is not null)`;
 
 /** The longest rest of a queue. If a race leaves a queue resting, it continues after this time. */
 export const REST_MAX_MS = 5 * 60_000;
 
 /**
- * Records that the deliveries of a queue have changed, and makes it due at `dueAt` unless it is due earlier. With
- * `nowIfAny` it is due at `at` if that step of the same chain returned a row. Locks the version row, so it comes last.
+ * Records that the deliveries of a queue have changed, and makes it due at `dueAt` unless it is due earlier. Locks the
+ * version row, so it comes last.
  */
 export const queueStep = (
   merchantId: MerchantId,
   dueAt: string,
-  {
-    endpointId = MESSAGES,
-    nowIfAny,
-    at = dueAt,
-  }: { endpointId?: number; nowIfAny?: string; at?: string } = {},
-): Step => ({
-  name: 'queue',
-  rows: {
-    columns: { merchant_id: 'bigint', endpoint_id: 'bigint', due_at: 'text', at: 'text', version: 'text' },
-    values: [{ merchant_id: merchantId, endpoint_id: endpointId, due_at: dueAt, at, version: newVersion() }],
-  },
-  sql: `insert into delivery_queues (merchant_id, endpoint_id, due_at, version)
-    select merchant_id, endpoint_id, ${nowIfAny ? `case when exists (select 1 from ${nowIfAny}) then at else due_at end` : 'due_at'}, version
-    from queue_rows where true ${ON_QUEUE_CONFLICT}`,
+  { endpointId = MESSAGES }: { endpointId?: number } = {},
+): Insert => queuesStep(merchantId, new Map([[endpointId, dueAt]]));
+
+/** The same for several queues of a merchant: when each is due. */
+export const queuesStep = (merchantId: MerchantId, dueAt: ReadonlyMap<number, string>): Insert => ({
+  do: 'insert',
+  table: 'delivery_queues',
+  columns: { merchant_id: 'bigint', endpoint_id: 'bigint', due_at: 'text', version: 'text' },
+  values: [...dueAt]
+    .sort(([a], [b]) => a - b)
+    .map(([endpointId, due]) => ({
+      ...{ merchant_id: merchantId, endpoint_id: endpointId, due_at: due, version: newVersion() },
+    })),
+  onConflict: `(merchant_id, endpoint_id) do update set version = excluded.version,
+    due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end`,
+  merge: { due_at: 'min', version: 'max' },
 });
 
-/** Must follow a condition: without one, SQLite reads `on` as part of a join. */
-const ON_QUEUE_CONFLICT = `on conflict (merchant_id, endpoint_id) do update set version = excluded.version,
-    due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end
-  returning merchant_id`;
-
 const newVersion = () => randomBytes(12).toString('hex');
-
-/** What every step `delivery` is `returning`, for the steps after it. */
-export const NEW_DELIVERY = `id, merchant_id, endpoint_id, notification_id, conversation_id, key, state, reason,
-  last_code, due_at, created_at`;
-
-/**
- * The same for all deliveries that the step `delivery` has inserted. A key is random and never used again, so it is the
- * version.
- */
-export const newDeliveriesQueueStep: Step = {
-  name: 'queue',
-  sql: `insert into delivery_queues (merchant_id, endpoint_id, due_at, version)
-    select merchant_id, endpoint_id, min(due_at), max(key) from delivery where true
-      group by merchant_id, endpoint_id order by merchant_id, endpoint_id
-    ${ON_QUEUE_CONFLICT}`,
-};

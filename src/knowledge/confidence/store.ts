@@ -124,52 +124,40 @@ export function findRecognised(
   );
 }
 
-/**
- * Writes the outcome of an ask, if the step `after`, which is `returning` the merchant and id of its notification,
- * returned a row.
- */
+/** Writes the outcome of an ask. */
 export const judgeSteps = (
   merchantId: MerchantId,
-  {
-    id,
-    notificationId,
-    outcome,
-    author,
-    at,
-  }: { id: number; notificationId: number; outcome: Outcome; author: Author; at: Date },
-  after: string,
+  { id, outcome, author, at }: { id: number; outcome: Outcome; author: Author; at: Date },
 ): Step[] => [
   {
-    name: 'judged',
-    rows: {
-      columns: {
-        merchant_id: 'bigint',
-        id: 'bigint',
-        notification_id: 'bigint',
-        outcome: 'text',
-        user_id: 'bigint',
-        key_id: 'bigint',
-        at: 'text',
-      },
-      values: [
-        {
-          ...{ merchant_id: merchantId, id, notification_id: notificationId, outcome },
-          ...{ user_id: author.userId, key_id: author.keyId, at: at.toISOString() },
-        },
-      ],
+    do: 'update',
+    table: 'recognitions',
+    columns: {
+      merchant_id: 'bigint',
+      id: 'bigint',
+      outcome: 'text',
+      user_id: 'bigint',
+      key_id: 'bigint',
+      at: 'text',
     },
-    sql: `update recognitions set outcome = r.outcome, judged_by = ${existingUserId('r.user_id')},
-        judged_by_key = r.key_id, judged_at = r.at, unjudged_since = null
-      from judged_rows r join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id
-      where recognitions.merchant_id = r.merchant_id and recognitions.id = r.id and recognitions.outcome is null
-      returning recognitions.merchant_id`,
+    values: [
+      {
+        ...{ merchant_id: merchantId, id, outcome },
+        ...{ user_id: author.userId, key_id: author.keyId, at: at.toISOString() },
+      },
+    ],
+    set: `outcome = r.outcome, judged_by = r.user_id, judged_by_key = r.key_id, judged_at = r.at,
+      unjudged_since = null`,
+    where: 'recognitions.id = r.id and recognitions.outcome is null',
   },
   {
-    name: 'evidence',
-    // Answers of one merchant may share this statement.
-    sql: `insert into confidence (merchant_id, version)
-      select distinct j.merchant_id, 1 from judged j where true order by 1
-      on conflict (merchant_id) do update set version = confidence.version + 1 returning merchant_id`,
+    do: 'insert',
+    table: 'confidence',
+    columns: { merchant_id: 'bigint', version: 'bigint' },
+    values: [{ merchant_id: merchantId, version: 1 }],
+    onConflict: '(merchant_id) do update set version = confidence.version + 1',
+    // Answers of one merchant may share a statement.
+    merge: { version: 'max' },
   },
 ];
 

@@ -1,4 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { namedAuthor } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import { findQuoted } from '../../conversations/quote.ts';
 import {
@@ -21,7 +22,7 @@ import {
   lockNotification,
   type StoredNotification,
 } from '../store.ts';
-import { askedIn, type Decided, eventOf, performAnswer, type Settled } from './effects.ts';
+import { askedIn, type Decided, performAnswer, type Settled } from './effects.ts';
 import { holdOf } from './held.ts';
 import { markAnswered } from './mark.ts';
 
@@ -64,12 +65,14 @@ export interface Answered {
  */
 export async function answerNotification(
   queries: Database | Transaction,
-  { outbox, storage, find = (key) => findNotification(queries, key.merchantId, key.id) }: AnswerParts,
-  { merchantId, author, id, body, at, teach = true, together }: Answer,
+  { outbox, storage, find = (wanted) => findNotification(queries, wanted) }: AnswerParts,
+  { merchantId, author: caller, id, body, at, teach = true, together }: Answer,
 ): Promise<Answered> {
-  const notification = (await find({ merchantId, id })) ?? (await findOnPrimary(queries, merchantId, id));
+  const wanted = { merchantId, id, author: caller };
+  const notification = (await find(wanted)) ?? (await findOnPrimary(queries, wanted));
   if (notification.erased_at !== null) throw notificationNotFound();
 
+  const { author } = namedAuthor(caller, notification.author_name);
   const { question, documentId: namedDocument, leadPhone } = askedIn(notification);
   const decision = checkAnswer(
     {
@@ -99,15 +102,14 @@ export async function answerNotification(
     answer: JSON.stringify(decision.answer),
     answeredBy: author,
     at,
-    event: eventOf(settled),
     hold,
   });
   const { won, waitsUntil } = hold
-    ? { won: (await queries.chain([mark], merchantId)).length > 0, waitsUntil: undefined }
+    ? { won: (await queries.chain({ gate: mark, steps: [] }, merchantId)).length > 0, waitsUntil: undefined }
     : await performAnswer(queries, outbox, merchantId, mark, settled);
   if (!won) {
     // Only one answer wins: another request may have answered or deleted the notification since it was read.
-    if (!(await findNotification(queries, merchantId, id))) await findOnPrimary(queries, merchantId, id);
+    if (!(await findNotification(queries, wanted))) await findOnPrimary(queries, wanted);
     throw alreadyAnswered();
   }
   const message = messageOf(decision, waitsUntil);
@@ -148,11 +150,10 @@ async function reserveLesson(
  */
 async function findOnPrimary(
   queries: Database | Transaction,
-  merchantId: MerchantId,
-  id: number,
+  wanted: Parameters<FindNotification>[0],
 ): Promise<StoredNotification> {
-  if (!(await lockNotification(queries, merchantId, id))) throw notificationNotFound();
-  const notification = await findNotification(queries, merchantId, id);
+  if (!(await lockNotification(queries, wanted.merchantId, wanted.id))) throw notificationNotFound();
+  const notification = await findNotification(queries, wanted);
   if (!notification) throw new DatabaseUnavailable('a read went to a server that is no longer the primary');
   return notification;
 }

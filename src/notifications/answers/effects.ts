@@ -1,8 +1,8 @@
 import type { Author, MerchantId } from '../../contract/ids.ts';
-import type { Step } from '../../database/chain.ts';
+import type { ChainWithIds, Change, Step } from '../../database/chain.ts';
 import { type Database, inTransaction, type Queries, type Transaction } from '../../database/database.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
-import { logStep } from '../../events/record.ts';
+import { eventsStep, type NewEvent } from '../../events/record.ts';
 import { outcomeOf } from '../../knowledge/confidence/outcome.ts';
 import { findRecognised, judgeSteps } from '../../knowledge/confidence/store.ts';
 import {
@@ -15,9 +15,9 @@ import {
 } from '../../knowledge/learn.ts';
 import { type LearnedFrom, rememberAnswered } from '../../knowledge/suggestions.ts';
 import { endAskStep } from '../asks/endStep.ts';
+import { notificationEvent } from '../event.ts';
 import type { AnswerDecision } from '../rules.ts';
 import { lockNotification, type StoredNotification } from '../store.ts';
-import { type AnswerEvent, answerEvent } from './mark.ts';
 
 export type Decided = Extract<AnswerDecision, { do: 'answer' }>;
 
@@ -25,6 +25,7 @@ export type Decided = Extract<AnswerDecision, { do: 'answer' }>;
 export interface Settled {
   notification: StoredNotification;
   decision: Decided;
+  /** Whose name the notification has. */
   author: Author;
   /** When the person answered. */
   at: Date;
@@ -46,33 +47,34 @@ export function askedIn({
   };
 }
 
-/** What the event of an answer tells besides its notification. */
-export const eventOf = ({ notification, decision, at }: Settled): AnswerEvent => ({
-  data: askMembers(notification, at),
-  texts: decision.send === 'nothing' ? null : `"answer":${JSON.stringify(decision.content)},`,
-});
+/** The event of an answer. */
+const eventOf = ({ notification, decision, at }: Settled): NewEvent => {
+  const { ask_deliver: deliver, ask_expires_at: expiresAt, author_name: answered_by } = notification;
+  return notificationEvent(notification, decision.send === 'nothing' ? 'resolved' : 'answered', at, {
+    data: deliver === null ? {} : { deliver, late: isAfter(at, expiresAt) },
+    content: decision.send === 'nothing' ? { answered_by } : { answer: decision.content, answered_by },
+  });
+};
 
 /**
  * Everything that an answer does: the message to the customer, the end of the ask, the event and the lesson, all or
- * nothing, with the step `mark`. If it is not `returning` the notification, nothing happens and `won` is false.
+ * nothing, with the gate `mark`. If that finds nothing, nothing happens and `won` is false.
  */
 export async function performAnswer(
   queries: Database | Transaction,
   outbox: Outbox,
   merchantId: MerchantId,
-  mark: Step,
+  mark: Change,
   settled: Settled,
 ): Promise<{ won: boolean; waitsUntil: Date | undefined }> {
   const { notification, decision, author, at } = settled;
-  const { id } = notification;
+  const { id, author_name: by } = notification;
   const outcome = decision.send === 'nothing' ? RESOLVED : answered(decision.content);
-  const event = answerEvent(queries.engine, mark, outcome.status);
-  const ended =
-    notification.ask_status === null
-      ? []
-      : [endAskStep(merchantId, id, { ...outcome, author, at }, mark.name)];
+  const ended = notification.ask_status === null ? [] : [endAskStep(merchantId, id, { ...outcome, by, at })];
+  const event = eventOf(settled);
   if (decision.send === 'nothing') {
-    const rows = await queries.chain([mark, ...ended, logStep(event)], merchantId);
+    const steps = [...ended, eventsStep(merchantId, [event])];
+    const rows = await queries.chain({ gate: mark, steps }, merchantId);
     return { won: rows.length > 0, waitsUntil: undefined };
   }
 
@@ -91,12 +93,10 @@ export async function performAnswer(
   };
   // An assistant that speaks to the customer itself relays the answer.
   const sending =
-    notification.ask_deliver === 'assistant'
-      ? undefined
-      : await outbox.prepare(queries, merchantId, message, mark.name);
+    notification.ask_deliver === 'assistant' ? undefined : await outbox.prepare(queries, merchantId, message);
   /** Only the answer that has won has a message. */
-  const end = async (won: boolean) => {
-    if (won) await sending?.written(queries);
+  const end = (won: boolean) => {
+    if (won) sending?.written(queries);
     return { won, waitsUntil: sending?.waitsUntil };
   };
   const { documentId: sourceId, teach, content: answer } = decision;
@@ -105,33 +105,50 @@ export async function performAnswer(
     notification.ask_status === null || decision.send !== 'reply'
       ? []
       : await judgeAsk(queries, merchantId, {
-          ...{ id, author, at, after: mark.name, text: answer },
+          ...{ id, author, at, text: answer },
           documentIds: [sourceId, documentId],
         });
-  const steps = [mark, ...(sending?.steps ?? []), ...ended, ...judged];
   /** With the lesson of a document that exists, or else with a new document. */
-  const stepsWith = (learned: LearnedFrom): Step[] => {
+  const chainWith = (learned: LearnedFrom): ChainWithIds => {
     const isNew = learned === undefined && decision.learn && makesDocument(lesson);
-    const { steps: learning, events } = isNew ? learnSteps(merchantId, lesson, mark.name) : NO_LESSON;
-    const remembered = rememberAnswered(merchantId, lesson, mark.name, isNew ? 'new' : learned);
-    return [...steps, ...learning, remembered, logStep(event, ...events)];
+    return {
+      newIds: { ...(sending && { deliveries: 1 }), ...(isNew && { documents: 1 }) },
+      build(ids) {
+        const newId = ids.documents?.[0];
+        const learning = newId === undefined ? NOTHING : learnSteps(merchantId, lesson, newId);
+        const source = newId === undefined ? learned : { do: 'new' as const, documentId: newId, version: 1 };
+        const queued = sending?.steps(ids.deliveries![0]!) ?? NOTHING;
+        return {
+          gate: mark,
+          // In the lock order: see `Transaction`.
+          steps: [
+            ...ended,
+            ...learning.steps,
+            rememberAnswered(merchantId, lesson, source),
+            ...judged,
+            eventsStep(merchantId, [event, ...queued.events, ...learning.events]),
+            ...queued.steps,
+          ],
+        };
+      },
+    };
   };
   if (!decision.learn || !changesDocument(lesson)) {
-    const rows = await queries.chain(stepsWith(undefined), merchantId);
+    const rows = await queries.chain(chainWith(undefined), merchantId);
     return end(rows.length > 0);
   }
   const won = await inTransaction(queries, async (tx) => {
     // In the lock order: see `Transaction`.
     await lockNotification(tx, merchantId, id);
     const plan = await planLesson(tx, merchantId, lesson);
-    const rows = await tx.chain(stepsWith(plan?.learned));
+    const rows = await tx.chain(chainWith(plan?.learned));
     if (rows.length > 0 && plan) await writeLesson(tx, merchantId, plan, lesson);
     return rows.length > 0;
   });
   return end(won);
 }
 
-const NO_LESSON = { steps: [], events: [] };
+const NOTHING = { steps: [], events: [] };
 
 /** The answer to an ask tells whether its best candidate was right. */
 async function judgeAsk(
@@ -141,23 +158,18 @@ async function judgeAsk(
     id: number;
     author: Author;
     at: Date;
-    after: string;
     text: string;
     documentIds: readonly (number | undefined)[];
   },
 ): Promise<Step[]> {
-  const { id: notificationId, author, at, after } = answer;
+  const { id: notificationId, author, at } = answer;
   const recognised = await findRecognised(queries, merchantId, notificationId);
   if (!recognised) return [];
   const outcome = outcomeOf(recognised, answer);
-  return judgeSteps(merchantId, { id: recognised.id, notificationId, outcome, author, at }, after);
+  return judgeSteps(merchantId, { id: recognised.id, outcome, author, at });
 }
 
 const isAfter = (at: Date, time: string | null) => time !== null && at.toISOString() > time;
 
 const RESOLVED = { status: 'resolved' } as const;
 const answered = (answer: string) => ({ status: 'answered', answer }) as const;
-
-/** What the event tells of the notification's ask, if it has one. */
-const askMembers = ({ ask_deliver, ask_expires_at }: StoredNotification, at: Date) =>
-  ask_deliver === null ? null : `,"deliver":"${ask_deliver}","late":${isAfter(at, ask_expires_at)}`;

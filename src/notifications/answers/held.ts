@@ -3,12 +3,7 @@ import type { Author, MerchantId } from '../../contract/ids.ts';
 import { UNDO_SECONDS_MAX } from '../../contract/notifications.ts';
 import type { Queries, Reads } from '../../database/database.ts';
 import type { Decided, Settled } from './effects.ts';
-
-/** An answer that can be undone: when it no longer can, and what is left to do then, as JSON. */
-export interface Hold {
-  until: string;
-  held: string;
-}
+import type { Hold } from './mark.ts';
 
 interface HeldAnswer {
   decision: Decided;

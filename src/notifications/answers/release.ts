@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
+import { namedAuthor } from '../../auth/columns.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { CHANGES, type Database, type Transaction } from '../../database/database.ts';
 import { createHoldCheck } from '../../database/sendingHold.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
 import { recipientOf } from '../recipient.ts';
 import { findNotification } from '../store.ts';
-import { eventOf, performAnswer, type Settled } from './effects.ts';
+import { performAnswer, type Settled } from './effects.ts';
 import { type DueAnswer, findDueMerchants, listDue, postpone, readHeld } from './held.ts';
 import { findLesson } from './lessons.ts';
 import { markReleased } from './mark.ts';
@@ -104,20 +105,18 @@ async function release(
   merchantId: MerchantId,
   due: DueAnswer,
 ): Promise<boolean> {
-  const { decision, author, at, recipient: chosen, together } = readHeld(due);
+  const { decision, author: writer, at, recipient: chosen, together } = readHeld(due);
   const perform = async (queries: Database | Transaction, known?: number) => {
-    const notification = await findNotification(queries, merchantId, due.id);
+    const notification = await findNotification(queries, { merchantId, id: due.id, author: writer });
     // The customer is being erased: nothing is sent or learned any more.
     if (!notification || notification.erased_at !== null) return false;
     // If another one of them has made the document, this one only adds its question.
     const { teach: _, ...untaught } = { teach: undefined, ...decision };
     const decided = known === undefined ? decision : { ...untaught, documentId: known };
     const recipient = recipientOf(chosen, notification, outbox.defaultCountry);
+    const { author } = namedAuthor(writer, notification.author_name);
     const settled: Settled = { notification, decision: decided, author, at: new Date(at), recipient };
-    const mark = markReleased(merchantId, due.id, {
-      ...{ answeredBy: author, at: settled.at, event: eventOf(settled) },
-      hold: { until: due.undo_until, held: due.held },
-    });
+    const mark = markReleased(merchantId, due.id, due.held);
     return (await performAnswer(queries, outbox, merchantId, mark, settled)).won;
   };
   if (!together || decision.send === 'nothing' || !decision.learn || decision.documentId !== undefined)

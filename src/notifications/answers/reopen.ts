@@ -1,23 +1,21 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Step } from '../../database/chain.ts';
+import type { Change } from '../../database/chain.ts';
 import type { Database } from '../../database/database.ts';
 import { isCancelled, isPending, notificationNotFound, tooLate } from '../../errors.ts';
-import { logStep } from '../../events/record.ts';
+import { eventsStep } from '../../events/record.ts';
 import { CANCELLED } from '../asks/end.ts';
 import { waitAgainStep } from '../asks/store.ts';
-import { EVENT_COLUMNS, notificationEvent } from '../event.ts';
+import { notificationEvent, type Told } from '../event.ts';
 
 /** Makes a notification pending again. Only one of many finds it `where` it must be. */
-const reopenStep = (merchantId: MerchantId, id: number, at: Date, where: string): Step => ({
-  name: 'reopened',
-  rows: {
-    columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
-    values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
-  },
-  sql: `update notifications set status = 'requested', answer = null, answered_by = null, answered_by_key = null,
-      undo_until = null, held = null, updated_at = r.at from reopened_rows r
-    where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'answered' and ${where}
-    returning ${EVENT_COLUMNS}`,
+const reopened = (merchantId: MerchantId, id: number, at: Date, where: string): Change => ({
+  do: 'update',
+  table: 'notifications',
+  columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
+  values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
+  set: `status = 'requested', answer = null, answered_by = null, answered_by_key = null, undo_until = null, held = null,
+    updated_at = r.at`,
+  where: `notifications.id = r.id and notifications.status = 'answered' and ${where}`,
 });
 const IS_HELD = 'undo_until is not null';
 const IS_RESOLVED = `undo_until is null and outcome = 'resolved' and answer <> '${CANCELLED}'`;
@@ -32,21 +30,28 @@ export async function reopen(
   id: number,
   at: Date,
 ): Promise<void> {
-  const takenBack = await database.chain([reopenStep(merchantId, id, at, IS_HELD)], merchantId);
-  if (takenBack.length > 0) return;
-  const reopened = await database.chain(
-    [
-      reopenStep(merchantId, id, at, IS_RESOLVED),
-      waitAgainStep(merchantId, id, 'reopened'),
-      logStep(notificationEvent('reopened', 'reopened')),
-    ],
+  const takenBack = await database.chain(
+    { gate: reopened(merchantId, id, at, IS_HELD), steps: [] },
     merchantId,
   );
-  if (reopened.length > 0) return;
-  const found = await database.one<{ outcome: string | null }>(
-    'select outcome from notifications where merchant_id = $1 and id = $2',
+  if (takenBack.length > 0) return;
+  const found = await database.one<Told & { outcome: string | null }>(
+    'select id, conversation_id, notification_type, outcome from notifications where merchant_id = $1 and id = $2',
     [merchantId, id],
   );
+  const resolved =
+    found &&
+    (await database.chain(
+      {
+        gate: reopened(merchantId, id, at, IS_RESOLVED),
+        steps: [
+          waitAgainStep(merchantId, id),
+          eventsStep(merchantId, [notificationEvent(found, 'reopened', at)]),
+        ],
+      },
+      merchantId,
+    ));
+  if (resolved && resolved.length > 0) return;
   if (!found) throw notificationNotFound();
   if (found.outcome === null) throw isPending();
   throw found.outcome === 'answered' ? tooLate() : isCancelled();

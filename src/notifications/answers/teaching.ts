@@ -15,7 +15,7 @@ export async function proposeTeaching(
   merchantId: MerchantId,
   id: number,
 ): Promise<Static<typeof TeachingProposal>> {
-  const notification = await findNotification(queries, merchantId, id);
+  const notification = await findNotification(queries, { merchantId, id });
   if (!notification) throw notificationNotFound();
   const { question, documentId } = askedIn(notification);
   const personal = isPersonal(question);

@@ -26,7 +26,7 @@ import { recordAsked, recordKnown } from '../../knowledge/confidence/store.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { countryOf, deliverOf } from '../../merchants/store.ts';
 import { ROW_BYTES } from '../inboxes.ts';
-import { insertNotification } from '../raise.ts';
+import { raise } from '../raise.ts';
 import { touchNotification } from '../store.ts';
 import type { Question } from './rules.ts';
 import { findPendingAsk, insertAsk, waitAgain } from './store.ts';
@@ -91,7 +91,7 @@ export function ask(
     const contextText = JSON.stringify(question.context);
     const bytes = Buffer.byteLength(contextText) + Buffer.byteLength(question.metadata ?? '') + 2 * ROW_BYTES;
     await parts.storage.reserve(tx, merchantId, bytes);
-    const id = await insertNotification(tx, {
+    const id = await raise(tx, {
       merchantId,
       type: question.type,
       conversationId,

@@ -1,12 +1,13 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
+import { namedAuthor } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Database, Transaction } from '../../database/database.ts';
-import { logStep } from '../../events/record.ts';
+import { eventsStep } from '../../events/record.ts';
 import { markAnswered } from '../answers/mark.ts';
-import { EVENT_COLUMNS, notificationEvent } from '../event.ts';
+import { notificationEvent } from '../event.ts';
+import { findNotification } from '../store.ts';
 import { askIsDue } from './columns.ts';
 import { endAskStep } from './endStep.ts';
-import { expireStep } from './store.ts';
 
 /** The two ways in which an assistant stops waiting, and what its notification shows of them. */
 
@@ -20,12 +21,16 @@ export async function cancel(
   id: number,
   { author, who, at }: { author: Author; who: Who; at: Date },
 ): Promise<boolean> {
-  const mark = markAnswered(merchantId, id, { answer: CANCELLED, answeredBy: author, at });
-  const rows = await tx.chain([
-    mark,
-    endAskStep(merchantId, id, { status: 'cancelled', author, at }, mark.name),
-    logStep(notificationEvent(mark.name, 'cancelled')),
-  ]);
+  const notification = await findNotification(tx, { merchantId, id, author });
+  if (!notification) return false;
+  const by = notification.author_name;
+  const rows = await tx.chain({
+    gate: markAnswered(merchantId, id, { answer: CANCELLED, answeredBy: namedAuthor(author, by).author, at }),
+    steps: [
+      endAskStep(merchantId, id, { status: 'cancelled', by, at }),
+      eventsStep(merchantId, [notificationEvent(notification, 'cancelled', at)]),
+    ],
+  });
   if (rows.length === 0) return false;
   const about = { notification_id: id };
   await recordEvent(tx, { what: 'notification.cancelled', merchantId, who, at, about });
@@ -39,24 +44,25 @@ export async function expire(
   id: number,
   at: Date,
 ): Promise<boolean> {
-  const rows = await database.chain([
-    {
-      name: 'touched',
-      rows: {
-        columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
-        values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
-      },
-      sql: `update notifications set updated_at = r.at from touched_rows r
-        where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'
-          and ${askIsDue('r.merchant_id', 'r.id', 'r.at')}
-        returning ${EVENT_COLUMNS}`,
+  const notification = await findNotification(database, { merchantId, id });
+  if (!notification) return false;
+  const values = [{ merchant_id: merchantId, id, at: at.toISOString() }];
+  const columns = { merchant_id: 'bigint', id: 'bigint', at: 'text' } as const;
+  const rows = await database.chain({
+    gate: {
+      ...{ do: 'update', table: 'notifications', columns, values },
+      set: 'updated_at = r.at',
+      where: `notifications.id = r.id and notifications.status = 'requested'
+        and ${askIsDue('r.merchant_id', 'r.id', 'r.at')}`,
     },
-    expireStep(merchantId, id, at),
-    logStep(
-      notificationEvent('touched', 'expired', {
-        joins: 'join expired e on e.merchant_id = n.merchant_id and e.id = n.id',
-      }),
-    ),
-  ]);
+    steps: [
+      {
+        ...{ do: 'update', table: 'asks', columns, values },
+        set: `status = 'expired'`,
+        where: `asks.id = r.id and asks.status = 'waiting' and asks.expires_at <= r.at`,
+      },
+      eventsStep(merchantId, [notificationEvent(notification, 'expired', at)]),
+    ],
+  });
   return rows.length > 0;
 }

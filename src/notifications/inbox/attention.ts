@@ -118,7 +118,7 @@ type FixRecipient = (
 /** Fixes the number of a notification's newest message. */
 export const fixRecipient: FixRecipient = (database, merchantId, { id, ...given }, { who, at }) =>
   database.transaction(async (tx) => {
-    const found = await findNotification(tx, merchantId, id);
+    const found = await findNotification(tx, { merchantId, id });
     if (!found) throw notificationNotFound();
     const read = async () => (await findNewestMessages(tx, merchantId, [id])).get(id);
     await fixNumber(tx, merchantId, { ...given, conversationId: found.conversation_id, read }, { who, at });

@@ -1,9 +1,9 @@
 import { listPeople } from '../../auth/people.ts';
 import type { MerchantId, UserId } from '../../contract/ids.ts';
 import { NOTES_MAX, type Note } from '../../contract/teamwork.ts';
-import type { Queries, Transaction } from '../../database/database.ts';
+import type { Database, Queries, Transaction } from '../../database/database.ts';
 import { noteNotFound, noteNotYours, notificationNotFound, tooManyNotes } from '../../errors.ts';
-import { logEvents, logStep } from '../../events/record.ts';
+import { logEvents } from '../../events/record.ts';
 
 /** What a note takes besides its text. The triggers count with the same number. */
 const ROW_BYTES = 200;
@@ -11,30 +11,23 @@ export const noteBytes = (text: string) => Buffer.byteLength(text) + ROW_BYTES;
 
 /** Assigns it, and logs that. False if it is so already, or if there is no such notification. */
 export async function assignNotification(
-  queries: Queries,
+  database: Database,
   merchantId: MerchantId,
   id: number,
   { userId, by, at }: { userId: number | null; by: UserId; at: Date },
 ): Promise<boolean> {
-  const rows = await queries.chain([
-    {
-      name: 'assigned',
-      rows: {
-        columns: { merchant_id: 'bigint', id: 'bigint', user_id: 'bigint', by_id: 'bigint', at: 'text' },
-        values: [{ merchant_id: merchantId, id, user_id: userId, by_id: by, at: at.toISOString() }],
-      },
-      sql: `update notifications set assigned_to = r.user_id from assigned_rows r
-        where notifications.merchant_id = r.merchant_id and notifications.id = r.id
-          and coalesce(assigned_to, 0) <> coalesce(r.user_id, 0)
-        returning notifications.merchant_id, notifications.id, conversation_id`,
-    },
-    logStep(`select n.merchant_id, 'notification.assigned', r.at, n.id,
-        concat('{"notification_id":', n.id, ',"conversation_id":', n.conversation_id,
-          ',"assigned_to":', coalesce(cast(r.user_id as text), 'null'), ',"assigned_by":', r.by_id, '}'),
-        cast(null as text)
-      from assigned n join assigned_rows r on r.merchant_id = n.merchant_id and r.id = n.id`),
-  ]);
-  return rows.length > 0;
+  return database.transaction(async (tx) => {
+    const [row] = await tx.run<{ conversation_id: number }>(
+      `update notifications set assigned_to = $3
+        where merchant_id = $1 and id = $2 and coalesce(assigned_to, 0) <> coalesce(cast($3 as bigint), 0)
+        returning conversation_id`,
+      [merchantId, id, userId],
+    );
+    if (!row) return false;
+    const data = { notification_id: id, ...row, assigned_to: userId, assigned_by: by };
+    await logEvents(tx, merchantId, [{ type: 'notification.assigned', at, notificationId: id, data }]);
+    return true;
+  });
 }
 
 export const notificationExists = async (queries: Queries, merchantId: MerchantId, id: number) =>

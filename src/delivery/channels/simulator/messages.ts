@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../../contract/ids.ts';
-import type { Step } from '../../../database/chain.ts';
+import type { Insert } from '../../../database/chain.ts';
 import type { Engine, Queries } from '../../../database/database.ts';
 import { inSelect } from '../../../database/ids.ts';
 import { storableText } from '../../../database/text.ts';
@@ -32,29 +32,29 @@ export function listMessages(
 /** The key makes a second attempt after a crash harmless. */
 export async function addDeliveredMessage(
   queries: Queries,
-  { merchantId, deliveryId, recipient, content, key }: Outgoing,
+  { merchantId, recipient, content, key }: Outgoing,
   at: Date,
 ): Promise<void> {
-  const step: Step = {
-    name: 'message',
-    rows: {
-      columns: {
-        merchant_id: 'bigint',
-        id: 'bigint',
-        phone: 'text',
-        content: 'text',
-        key: 'text',
-        at: 'text',
-      },
-      values: [
-        { merchant_id: merchantId, id: deliveryId, phone: recipient, content, key, at: at.toISOString() },
-      ],
+  const step: Insert = {
+    do: 'insert',
+    table: 'simulator_messages',
+    columns: {
+      merchant_id: 'bigint',
+      phone: 'text',
+      from_customer: 'integer',
+      content: 'text',
+      delivery_key: 'text',
+      at: 'text',
     },
-    sql: `insert into simulator_messages (merchant_id, phone, from_customer, content, delivery_key, at)
-      select merchant_id, phone, 0, content, key, at from message_rows where true on conflict (delivery_key) do nothing
-      returning merchant_id`,
+    values: [
+      {
+        ...{ merchant_id: merchantId, phone: recipient, from_customer: 0, content },
+        ...{ delivery_key: key, at: at.toISOString() },
+      },
+    ],
+    onConflict: '(merchant_id, delivery_key) do nothing',
   };
-  await queries.chain([step], merchantId);
+  await queries.chain({ steps: [step] }, merchantId);
 }
 
 interface NewMessage {

@@ -1,0 +1,128 @@
+import type { Chain, Change, Insert, Row, Step } from './chain.ts';
+import type { Dialect, Param } from './database.ts';
+import { identityOf } from './spread/identity.ts';
+
+/**
+ * A chain as one statement after another: for SQLite, and for a cluster, where each statement names its merchant and
+ * writes to one table, so that one node runs it.
+ */
+export interface StepRunner extends Dialect {
+  lock?(name: string): Promise<void>;
+  run<Found>(sql: string, params: readonly Param[]): Promise<Found[]>;
+  newIds(table: string, count: number): Promise<readonly number[]>;
+}
+
+/** How many rows one insert writes. On SQLite one, so that the text is always the same. */
+const ROWS_MAX = { sqlite: 1, postgres: 100 };
+
+/** Returns what the gate is `returning`, or the first step if there is no gate. */
+export async function runSteps<Found>({ gate, steps, lock }: Chain, runner: StepRunner): Promise<Found[]> {
+  if (lock !== undefined) {
+    await runner.lock?.(lock);
+    await lockRows(steps[0]!, runner);
+  }
+  let found: Found[] | undefined;
+  if (gate) {
+    found = await change<Found>(gate, gate.values[0]!, runner);
+    if (found.length === 0) return found;
+  }
+  let hasChanged = false;
+  for (const step of steps) {
+    if (step.do === 'insert') {
+      await insertAll(step, hasChanged, runner);
+      continue;
+    }
+    const rows: Found[] = [];
+    for (const row of step.values) rows.push(...(await change<Found>(step, row, runner)));
+    hasChanged = rows.length > 0;
+    found ??= rows;
+  }
+  return found ?? [];
+}
+
+/** In the order of their ids: see `Transaction`. SQLite runs transactions one at a time. */
+async function lockRows({ table, values }: Step, { engine, run }: StepRunner): Promise<void> {
+  if (engine === 'sqlite' || values.length < 2) return;
+  await run(
+    `select id from ${table} where merchant_id = $1 and id = any(cast($2 as bigint[])) order by id for update`,
+    [values[0]!.merchant_id, values.map(({ id }) => Number(id))],
+  );
+}
+
+async function insertAll(step: Insert, hasChanged: boolean, runner: StepRunner): Promise<void> {
+  const { ifChanged } = step;
+  const values =
+    ifChanged && hasChanged
+      ? step.values.map((row) => ({ ...row, [ifChanged.column]: ifChanged.value }))
+      : step.values;
+  for (let from = 0; from < values.length; from += ROWS_MAX[runner.engine])
+    await insert(step, values.slice(from, from + ROWS_MAX[runner.engine]), runner);
+}
+
+interface Text {
+  sql: string;
+  /** Whose values are the parameters. */
+  columns: readonly string[];
+}
+const texts = new Map<string, Text>();
+
+/** Kept, because building the texts took an eighth of an answer's time. */
+function kept(key: string, build: () => Text): Text {
+  let text = texts.get(key);
+  if (!text) {
+    text = build();
+    texts.set(key, text);
+  }
+  return text;
+}
+
+function change<Found>(step: Change, row: Row, runner: StepRunner): Promise<Found[]> {
+  const key = `${runner.engine} ${step.do} ${step.table} ${step.set} ${step.where} ${step.returning}`;
+  const { sql, columns } = kept(key, () => changeText(step, runner));
+  return runner.run<Found>(
+    sql,
+    columns.map((column) => row[column] ?? null),
+  );
+}
+
+function changeText(
+  { do: verb, table, columns, set = '', where, returning = '1 as found' }: Change,
+  { engine }: Dialect,
+): Text {
+  const used: string[] = ['merchant_id'];
+  /** Each value becomes a parameter. PostgreSQL cannot see the types of all of them. */
+  const bind = (sql: string) =>
+    sql.replace(/\br\.(\w+)/g, (_, column: string) => {
+      if (!used.includes(column)) used.push(column);
+      const parameter = `$${used.indexOf(column) + 1}`;
+      return engine === 'sqlite' ? parameter : `cast(${parameter} as ${columns[column]})`;
+    });
+  const own = `where ${table}.merchant_id = $1 and ${bind(where)}`;
+  const sql = {
+    find: `select ${returning} from ${table} ${own}`,
+    update: `update ${table} set ${bind(set)} ${own} returning ${returning}`,
+    delete: `delete from ${table} ${own} returning ${returning}`,
+  }[verb];
+  return { sql, columns: used };
+}
+
+async function insert(step: Insert, rows: readonly Row[], runner: StepRunner): Promise<void> {
+  const { table, onConflict } = step;
+  const identity = runner.isSpread ? identityOf(table) : undefined;
+  const isDrawn = identity !== undefined && !(identity in step.columns);
+  const key = `${runner.engine} insert ${isDrawn} ${table} ${Object.keys(step.columns)} ${onConflict} ${rows.length}`;
+  const { sql, columns } = kept(key, () => {
+    const names = [...Object.keys(step.columns), ...(isDrawn ? [identity] : [])];
+    let position = 0;
+    const lines = rows.map(() => `(${names.map(() => `$${++position}`)})`);
+    const conflict = onConflict ? `on conflict ${onConflict}` : '';
+    return { sql: `insert into ${table} (${names}) values ${lines} ${conflict}`, columns: names };
+  });
+  const ids = isDrawn ? await runner.newIds(table, rows.length) : [];
+  await runner.run(
+    sql,
+    rows.flatMap((row, index) =>
+      columns.map((column) => (isDrawn && column === identity ? ids[index]! : (row[column] ?? null))),
+    ),
+  );
+}
