@@ -51,7 +51,7 @@ export async function addDeliveredMessage(
       ],
     },
     sql: `insert into simulator_messages (merchant_id, phone, from_customer, content, delivery_key, at)
-      select merchant_id, phone, 0, content, key, at from message_rows where true on conflict (delivery_key) do nothing
+      select merchant_id, phone, 0, content, key, at from message_rows where true on conflict do nothing
       returning merchant_id`,
   };
   await queries.chain([step], merchantId);
