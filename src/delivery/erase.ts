@@ -53,6 +53,12 @@ const KEYS: Readonly<Record<Engine, string>> = {
   postgres: 'select json_array_elements_text(cast($2 as json))',
 };
 
+/** Without the plus SQLite reads all of the merchant's messages on test phones. */
+const OF_MERCHANT: Readonly<Record<Engine, string>> = {
+  sqlite: '+merchant_id = $1',
+  postgres: 'merchant_id = $1',
+};
+
 /**
  * Removes messages of one conversation, also from test phones. One that is being sent stays until that is over: its
  * worker still writes down where it sends it.
@@ -78,8 +84,7 @@ export async function eraseDeliveries(
       rows.map(({ id }) => id),
     ]);
     await tx.run(
-      // Without the plus SQLite reads all of the merchant's messages.
-      `delete from simulator_messages where +merchant_id = $1 and ${inSelect(tx.engine, 'delivery_key', KEYS[tx.engine])}`,
+      `delete from simulator_messages where ${OF_MERCHANT[tx.engine]} and ${inSelect(tx.engine, 'delivery_key', KEYS[tx.engine])}`,
       [merchantId, JSON.stringify(rows.map(({ key }) => key))],
     );
     // Somebody else may have the same number: their next message is no longer blocked.
@@ -156,7 +161,7 @@ export async function eraseTestPhone(
   limit: number,
 ): Promise<number> {
   const rows = await queries.run(
-    `delete from simulator_messages where id in (
+    `delete from simulator_messages where ${OF_MERCHANT[queries.engine]} and id in (
         select id from simulator_messages where merchant_id = $1 and phone = $2 and at <= $4 order by id limit $3)
       returning id`,
     [merchantId, phone, limit, until.toISOString()],

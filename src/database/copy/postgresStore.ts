@@ -121,7 +121,7 @@ export function postgresStore(client: pg.Client, { inTransaction } = { inTransac
     insert: ({ name, columns }, rows) =>
       copyIn(client, `copy ${quoted(name)} (${list(columns)}) from stdin`, rows),
     async counters() {
-      const sequences = await all<{ name: string; sequence: string }>(IDENTITY_COLUMNS);
+      const sequences = await all<{ name: string; sequence: string }>(COUNTED_COLUMNS);
       const counters: Record<string, number> = {};
       for (const { name, sequence } of sequences) {
         const [row] = await all<{ last: number }>(
@@ -133,7 +133,7 @@ export function postgresStore(client: pg.Client, { inTransaction } = { inTransac
     },
     async setCounters(counters) {
       for (const { name, column, sequence } of await all<{ name: string; column: string; sequence: string }>(
-        IDENTITY_COLUMNS,
+        COUNTED_COLUMNS,
       )) {
         // A counter of the other engine may be missing (SQLite has none for queues) or behind.
         await all(
@@ -218,11 +218,12 @@ export function postgresStore(client: pg.Client, { inTransaction } = { inTransac
   };
 }
 
-const IDENTITY_COLUMNS = `select c.relname as name, a.attname as column,
+/** Identities, and columns with a sequence of their own. */
+const COUNTED_COLUMNS = `select c.relname as name, a.attname as column,
     pg_get_serial_sequence(quote_ident(c.relname), a.attname) as sequence
   from pg_attribute a join pg_class c on c.oid = a.attrelid
-  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and a.attidentity <> ''
-    and not a.attisdropped order by 1`;
+  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and a.attnum > 0
+    and not a.attisdropped and pg_get_serial_sequence(quote_ident(c.relname), a.attname) is not null order by 1`;
 
 const SPECIAL = /[\\\n\r\t]/;
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
