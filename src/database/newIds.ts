@@ -17,10 +17,9 @@ export const drawIds = async (query: Query, wanted: readonly Wanted[]): Promise<
       from json_to_recordset(cast($1 as json)) as w (name text, identity text, count integer), generate_series(1, w.count)`,
     [JSON.stringify(all.map(([name, count]) => ({ name, identity: identityOf(name), count })))],
   );
-  let position = 0;
-  const take = (count: number) => rows.slice(position, (position += count)).map(({ id }) => id);
+  const ids = rows.map(({ id }) => id);
   return wanted.map((each) =>
-    Object.fromEntries(Object.entries(each).map(([name, count]) => [name, take(count)])),
+    Object.fromEntries(Object.entries(each).map(([name, count]) => [name, ids.splice(0, count)])),
   );
 };
 

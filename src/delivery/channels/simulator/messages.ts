@@ -52,7 +52,7 @@ export async function addDeliveredMessage(
         ...{ delivery_key: key, at: at.toISOString() },
       },
     ],
-    onConflict: '(merchant_id, delivery_key) do nothing',
+    onConflict: 'do nothing',
   };
   await queries.chain({ steps: [step] }, merchantId);
 }
