@@ -15,6 +15,8 @@ export interface AgainstRow {
   perSecond: Pair;
   /** CPU time of the server and of PostgreSQL's processes for one request. */
   cpuMicros: Pair;
+  /** PostgreSQL's part of it. */
+  databaseMicros: Pair;
   errors: number;
 }
 interface Pair {
@@ -84,6 +86,7 @@ async function compareRow(
     engine: here.engine,
     perSecond: pair(({ perSecond }) => perSecond, 'more'),
     cpuMicros: pair(({ cpuMicros }) => cpuMicros, 'less'),
+    databaseMicros: pair(({ databaseMicros }) => databaseMicros, 'less'),
     errors: turns.reduce((sum, turn) => sum + turn.here.errors + turn.there.errors, 0),
   };
 }
@@ -91,6 +94,7 @@ async function compareRow(
 interface Turn {
   perSecond: number;
   cpuMicros: number;
+  databaseMicros: number;
   errors: number;
 }
 
@@ -100,22 +104,24 @@ async function measureTurn(
   connections: Connections,
   seconds: number,
 ): Promise<Turn> {
-  const before = await cpuSeconds(instance);
+  const before = { server: instance.server.cpuSeconds(), database: await databaseSeconds(instance) };
   const { perSecond, requests, errors } = await load(instance, plan, connections, seconds);
-  const used = (await cpuSeconds(instance)) - before;
-  return { perSecond, errors, cpuMicros: (used / requests) * 1e6 };
+  const database = (await databaseSeconds(instance)) - before.database;
+  const used = instance.server.cpuSeconds() - before.server + database;
+  const each = (cpuSeconds: number) => (cpuSeconds / requests) * 1e6;
+  return { perSecond, errors, cpuMicros: each(used), databaseMicros: each(database) };
 }
 
-/** Of the server, and of the connections that it keeps open to PostgreSQL. */
-async function cpuSeconds({ server, config }: Instance): Promise<number> {
-  if (config.databaseUrl === undefined) return server.cpuSeconds();
+/** Of the connections that the server keeps open to PostgreSQL. */
+async function databaseSeconds({ config }: Instance): Promise<number> {
+  if (config.databaseUrl === undefined) return 0;
   const client = new pg.Client(config.databaseUrl);
   await client.connect();
   const { rows } = await client.query<{ pid: number }>(
     `select pid from pg_stat_activity where application_name like 'deskbell%' and datname = current_database()`,
   );
   await client.end();
-  return rows.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), server.cpuSeconds());
+  return rows.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0);
 }
 
 const TICKS_PER_SECOND = 100;
@@ -125,8 +131,10 @@ function cpuSecondsOf(pid: number): number {
 }
 
 export function printAgainst(rows: readonly AgainstRow[]): void {
-  console.log('\nrow       engine     here/s  there/s  ratio   CPU µs here  there  ratio');
-  for (const { id, engine, perSecond, cpuMicros, errors } of rows) {
+  console.log(
+    '\nrow       engine     here/s  there/s  ratio   CPU µs here  there  ratio   of PostgreSQL here  there',
+  );
+  for (const { id, engine, perSecond, cpuMicros, databaseMicros, errors } of rows) {
     const cells = [
       id.padEnd(9),
       engine.padEnd(9),
@@ -136,6 +144,8 @@ export function printAgainst(rows: readonly AgainstRow[]): void {
       cpuMicros.here.toFixed(0).padStart(13),
       cpuMicros.there.toFixed(0).padStart(6),
       cpuMicros.ratio.toFixed(2).padStart(6),
+      databaseMicros.here.toFixed(0).padStart(20),
+      databaseMicros.there.toFixed(0).padStart(6),
       ...(errors > 0 ? [`  ${errors} errors`] : []),
     ];
     console.log(cells.join(' '));
