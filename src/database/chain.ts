@@ -91,33 +91,40 @@ export function chainSql(chain: Chain, lockWaitMaxMs?: number): string {
   const { gate, lock } = chain;
   const all = stepsOf(chain);
   const nameAt = (index: number) => (gate && index === 0 ? 'gate' : `step_${index}`);
-  const parts = all.flatMap((step, index) => {
+  /** The last part that locks rows which exist. */
+  let before: string | undefined;
+  const parts = all.flatMap(({ shape }, index) => {
     const name = nameAt(index);
-    const { shape } = step;
     const columns = Object.entries(shape.columns).map((column) => column.join(' '));
     if (shape.do === 'insert' && shape.changing) columns.push('if_changed text');
     // The first rows are read before anything is written.
     const more = lockWaitMaxMs && index === 0 ? `, set_config('lock_timeout', '${lockWaitMaxMs}', true)` : '';
-    const rows = `${name}_rows as materialized (select r.*${more}
-      from json_to_recordset(cast($${index + 1} as json)) as r (chain integer, ${columns.join(', ')}) ${FEW})`;
+    const given = `json_to_recordset(cast($${index + 1} as json)) as r (chain integer, ${columns.join(', ')})`;
+    const isRead = shape.do === 'insert' && index > 0;
+    const rows = isRead ? [] : [`${name}_rows as materialized (select r.*${more} from ${given} ${FEW})`];
+    const source = isRead ? given : `${name}_rows r`;
     const conditions = [
-      // PostgreSQL runs the parts of a statement in any order, unless one reads the other.
-      ...(index > 0 ? [`(select count(*) from ${nameAt(index - 1)}) >= 0`] : []),
       ...(index > 0 && gate ? ['r.chain in (select gate.chain from gate)'] : []),
+      // PostgreSQL runs the parts of a statement in any order, unless one reads the other.
+      ...(locksRows(shape) && before !== undefined ? [`(select count(*) from ${before}) >= 0`] : []),
       ...(index === 0 && lock !== undefined ? [`${shape.table}.id in (select locked.id from locked)`] : []),
     ];
     const sql =
       shape.do === 'insert'
-        ? insertSql(shape, `${name}_rows`, conditions, nameAt(index - 1))
-        : changeSql(shape, `${name}_rows`, conditions);
+        ? insertSql(shape, source, conditions, nameAt(index - 1))
+        : changeSql(shape, source, conditions);
     const locks =
       index === 0 && lock !== undefined ? lockParts(shape.table, `${name}_rows`, all.length + 1) : [];
-    return [rows, ...locks, `${name} as (${sql})`];
+    if (locksRows(shape) && index > 0) before = name;
+    return [...rows, ...locks, `${name} as (${sql})`];
   });
   const first = all[0]?.shape;
   const returns = gate || (first?.do !== 'insert' && first?.returning);
   return `with ${parts.join(', ')} ${returns ? `select * from ${nameAt(0)}` : 'select 1 where false'}`;
 }
+
+const locksRows = (shape: ChangeShape | InsertShape) =>
+  shape.do !== 'insert' || shape.onConflict !== undefined;
 
 function insertSql(
   { table, columns, onConflict, merge, changing }: InsertShape,
@@ -135,7 +142,7 @@ function insertSql(
     return merge?.[column] ? `${merge[column]}(${value})` : value;
   });
   // Without RETURNING, a cluster reports no violations, and the next part could not wait for this one.
-  return `insert into ${table} (${names}) select ${values} from ${rows} r ${whereAll(conditions)}
+  return `insert into ${table} (${names}) select ${values} from ${rows} ${whereAll(conditions)}
     ${merge ? `group by ${keys} order by ${keys}` : ''} ${onConflict ? `on conflict ${onConflict}` : ''}
     returning 1 as done`;
 }
@@ -147,10 +154,10 @@ function changeSql(
 ): string {
   const own = whereAll([`${table}.merchant_id = r.merchant_id`, where, ...conditions]);
   const row = returning ? `r.chain, ${returning}` : 'r.chain';
-  if (verb === 'find') return `select ${row} from ${rows} r, ${table} ${own}`;
+  if (verb === 'find') return `select ${row} from ${rows}, ${table} ${own}`;
   return verb === 'update'
-    ? `update ${table} set ${set} from ${rows} r ${own} returning ${row}`
-    : `delete from ${table} using ${rows} r ${own} returning ${row}`;
+    ? `update ${table} set ${set} from ${rows} ${own} returning ${row}`
+    : `delete from ${table} using ${rows} ${own} returning ${row}`;
 }
 
 const lockParts = (table: string, rows: string, parameter: number) => [

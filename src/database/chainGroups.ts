@@ -1,4 +1,4 @@
-import { type Chain, chainKey, chainParams, chainSql } from './chain.ts';
+import { type Chain, type ChainWithIds, chainKey, chainParams, chainSql, type NewIds } from './chain.ts';
 import type { Param } from './database.ts';
 import { msLeft, withinDeadline, withoutDeadline } from './deadline.ts';
 
@@ -8,11 +8,12 @@ import { msLeft, withinDeadline, withoutDeadline } from './deadline.ts';
  * each of its chains runs alone. Chains of an owner whose rows are locked wait in a separate queue, so that other owners
  * do not wait.
  */
-export type RunChain = <Row>(chain: Chain, owner?: number) => Promise<Row[]>;
+export type RunChain = <Row>(chain: Chain | ChainWithIds, owner?: number) => Promise<Row[]>;
 
 interface GroupParts {
   query: <Row>(sql: string, params: readonly Param[]) => Promise<Row[]>;
   runAlone: <Row>(chain: Chain) => Promise<Row[]>;
+  draw: (wanted: readonly ChainWithIds['newIds'][]) => Promise<NewIds[]>;
   /** Why the server refused a statement and wrote nothing. Undefined for any other failure. */
   refusalOf: (error: unknown) => 'locked' | 'refused' | undefined;
   /** How many statements run at the same time. Chains that arrive in the meantime form the next groups. */
@@ -26,16 +27,20 @@ const LOCK_WAIT_MAX_MS = 100;
 /** Chains with more to write run alone: the others would wait for them. */
 const CHAIN_MAX_LENGTH = 32_768;
 
-interface Waiting {
+interface Caller {
+  owner: number | undefined;
+  /** When it stops waiting, as a time of `performance.now()`. After that its chain is not run. */
+  endsAtMs: number;
+  resolve: (rows: unknown[]) => void;
+  reject: (error: unknown) => void;
+}
+
+interface Waiting extends Caller {
   owner: number;
   chain: Chain;
   key: string;
   /** The row that the gate changes. Two chains for the same row never share a statement. */
   row: string;
-  /** When its caller stops waiting, as a time of `performance.now()`. After that it is not run. */
-  endsAtMs: number;
-  resolve: (rows: unknown[]) => void;
-  reject: (error: unknown) => void;
 }
 
 /** What the gate is `returning`, with the number of its chain in the group. */
@@ -43,7 +48,7 @@ interface Found {
   chain: number;
 }
 const idOf = ({ chain: { gate } }: Waiting) => Number(gate?.values[0]?.id ?? 0);
-const isLate = ({ endsAtMs }: Waiting) => performance.now() >= endsAtMs;
+const isLate = ({ endsAtMs }: Caller) => performance.now() >= endsAtMs;
 
 let unique = 0;
 /** A gate that changes nothing may find the same row as another. */
@@ -52,10 +57,11 @@ const rowOf = ({ gate }: Chain) =>
     ? `${gate.shape.table} ${gate.values[0]!.merchant_id} ${gate.values[0]!.id}`
     : `${++unique}`;
 
-export function createChainGroups({ query, runAlone, refusalOf, runningMax }: GroupParts): RunChain {
+export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax }: GroupParts): RunChain {
   const groupTexts = new Map<string, string>();
   const lockedOwners = new Map<number, Waiting[]>();
   let waiting: Waiting[] = [];
+  let withoutIds: (Caller & { given: ChainWithIds })[] = [];
   let running = 0;
   let scheduled = false;
 
@@ -137,20 +143,44 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
     }
   }
 
-  return <Row>(chain: Chain, owner?: number) => {
-    if (owner === undefined || lengthOf(chain) > CHAIN_MAX_LENGTH) return runAlone<Row>(chain);
+  /** One statement for all that need ids in the same turn of the event loop. */
+  async function drawAll(): Promise<void> {
+    const callers = withoutIds;
+    withoutIds = [];
+    try {
+      const ids = await draw(callers.map(({ given }) => given.newIds));
+      for (const [index, { given, ...caller }] of callers.entries())
+        enqueue(given.build(ids[index]!), caller);
+    } catch (error) {
+      for (const { reject } of callers) reject(error);
+    }
+    start();
+  }
+
+  function enqueue(chain: Chain, caller: Caller): void {
+    const { owner, resolve, reject } = caller;
+    if (owner === undefined || lengthOf(chain) > CHAIN_MAX_LENGTH) {
+      runAlone(chain).then(resolve, reject);
+      return;
+    }
+    const each = { ...caller, owner, chain, key: chainKey(chain), row: rowOf(chain) };
+    if (lockedOwners.has(owner)) queueBehindLock(each);
+    else waiting.push(each);
+  }
+
+  return <Row>(given: Chain | ChainWithIds, owner?: number) => {
     const result = new Promise<Row[]>((resolve, reject) => {
-      const each: Waiting = {
-        ...{ owner, chain, key: chainKey(chain), row: rowOf(chain) },
-        endsAtMs: performance.now() + msLeft(),
-        resolve: resolve as Waiting['resolve'],
-        reject,
-      };
-      if (lockedOwners.has(owner)) return queueBehindLock(each);
-      waiting.push(each);
+      const endsAtMs = performance.now() + msLeft();
+      const caller: Caller = { owner, endsAtMs, resolve: resolve as Caller['resolve'], reject };
+      const needsIds = 'build' in given && Object.keys(given.newIds).length > 0;
+      // After this turn of the event loop, so that the other requests of this turn join the group.
+      if (needsIds) {
+        if (withoutIds.push({ ...caller, given }) === 1) withoutDeadline(() => setImmediate(drawAll));
+        return;
+      }
+      enqueue('build' in given ? given.build({}) : given, caller);
       if (scheduled) return;
       scheduled = true;
-      // After this turn of the event loop, so that the other requests of this turn join the group.
       withoutDeadline(() => setImmediate(start));
     });
     return withinDeadline(result, Number.POSITIVE_INFINITY);

@@ -11,7 +11,7 @@ import {
 import { DeadlinePassed, msLeft, withinDeadline } from './deadline.ts';
 import { createHosts } from './hosts.ts';
 import { lockNameSql } from './locks.ts';
-import { createDrawIds, withIds } from './newIds.ts';
+import { drawIds } from './newIds.ts';
 import {
   APPLICATION_NAME,
   BEGIN_POOLED,
@@ -218,18 +218,15 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const runTogether = createChainGroups({
     query: queryPool,
     runAlone: queries.chain,
+    draw: (wanted) => drawIds(queryPool, wanted),
     refusalOf,
     runningMax: Math.max(1, Math.floor(options.poolSize / 2)),
   });
-  const draw = createDrawIds(queryPool);
 
   const database: Database = {
     ...queries,
-    async chain(given, owner) {
-      if (isSpread) return database.transaction((tx) => tx.chain(given));
-      return runTogether(await withIds(given, draw), owner);
-    },
-    newIds: async (table, count) => (await draw({ [table]: count }))[table]!,
+    chain: (given, owner) =>
+      isSpread ? database.transaction((tx) => tx.chain(given)) : runTogether(given, owner),
     transaction: withEffects((work) => retryConflicts(() => transact(work))),
     snapshot: openSnapshot,
     urgent: queriesWith(async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {

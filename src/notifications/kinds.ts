@@ -42,9 +42,25 @@ export const CONTEXT_TYPES: ReadonlyMap<string, 'string' | 'integer'> = new Map(
   ['document_id', 'integer'],
 ]);
 
-export function answerSchemaId(kind: Kind): string {
-  return createHash('sha256').update(JSON.stringify(kind.answerSchema)).digest('base64url').slice(0, 16);
-}
+export const answerSchemaId = (kind: Kind): string =>
+  createHash('sha256').update(JSON.stringify(kind.answerSchema)).digest('base64url').slice(0, 16);
+
+/** What every new notification of a type has. */
+export const KIND_COLUMNS = Object.fromEntries(
+  Object.entries(KINDS).map(([type, kind]) => [
+    type,
+    {
+      requested_fields: JSON.stringify(kind.requestedFields),
+      answered_fields: JSON.stringify(kind.answeredFields),
+      answer_schema_id: answerSchemaId(kind),
+    },
+  ]),
+) as Readonly<
+  Record<
+    NotificationType,
+    Readonly<Record<'requested_fields' | 'answered_fields' | 'answer_schema_id', string>>
+  >
+>;
 
 /** Notifications refer to the schema that they were raised with, so old schemas stay when the table above changes. */
 export async function storeAnswerSchemas(queries: Queries): Promise<void> {

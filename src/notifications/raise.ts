@@ -5,7 +5,7 @@ import { defineInsert } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { eventsStep } from '../events/record.ts';
 import { notificationEvent } from './event.ts';
-import { answerSchemaId, KINDS } from './kinds.ts';
+import { KIND_COLUMNS } from './kinds.ts';
 
 export interface NewNotification {
   merchantId: MerchantId;
@@ -61,9 +61,7 @@ export async function raise(
                   created_at: time,
                   updated_at: time,
                   context: contextText,
-                  requested_fields: JSON.stringify(KINDS[type].requestedFields),
-                  answered_fields: JSON.stringify(KINDS[type].answeredFields),
-                  answer_schema_id: answerSchemaId(KINDS[type]),
+                  ...KIND_COLUMNS[type],
                 },
               ],
             },

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { defineInsert, type Insert } from '../../database/chain.ts';
@@ -105,4 +105,5 @@ const QUEUE = defineInsert({
 /** With `ifChanged`. */
 export const QUEUE_AFTER_RELEASE = defineInsert({ ...QUEUE, changing: 'due_at' });
 
-const newVersion = () => randomBytes(12).toString('hex');
+/** `randomBytes` takes 10 µs, this less than one. */
+const newVersion = () => randomUUID();
