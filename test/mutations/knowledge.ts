@@ -20,6 +20,13 @@ export const KNOWLEDGE_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/knowledge-changes.test.ts', [
     {
+      name: 'a document that questions lead to is out of date',
+      file: 'src/knowledge/confidence/store.ts',
+      find: '  if (used) return;\n',
+      replace: '  if (used || day) return;\n',
+      test: 'a document is out of date if no question has led to it for 90 days',
+    },
+    {
       name: 'a page of changes misses those of the same time',
       file: 'src/knowledge/upkeep/changes.ts',
       find: "source > after.source ? '<=' : '<'",
