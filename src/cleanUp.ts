@@ -9,7 +9,8 @@ import { expiringSessions } from './auth/sessions/store.ts';
 import { EXPIRING_INVITES } from './auth/team/invites.ts';
 import type { Config, RetentionDays } from './config.ts';
 import type { MerchantId } from './contract/ids.ts';
-import { bytesOfSent, countSent, expiringMessages } from './conversations/messages.ts';
+import { bytesOfSent, expiringMessages } from './conversations/messages.ts';
+import { countBytes } from './conversations/storage.ts';
 import type { Database } from './database/database.ts';
 import { type Expiring, removeExpired } from './database/expiry.ts';
 import { EXPIRING_FORMER_CHANNELS } from './delivery/channels/settings.ts';
@@ -87,8 +88,8 @@ export async function cleanUp(
 
 /** What a merchant has stored, without the messages that are removed. */
 const storageOf = (merchantId: MerchantId): StoredTexts => ({
-  lock: (tx) => countSent(tx, merchantId, 0),
-  remove: (tx, texts) => countSent(tx, merchantId, -texts.reduce((sum, text) => sum + bytesOfSent(text), 0)),
+  lock: (tx) => countBytes(tx, merchantId, 0),
+  remove: (tx, texts) => countBytes(tx, merchantId, -texts.reduce((sum, text) => sum + bytesOfSent(text), 0)),
 });
 
 const unlessForEver = (days: number, expiring: (days: number) => Expiring): Expiring[] =>

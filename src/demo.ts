@@ -5,8 +5,9 @@ import type { Passwords } from './auth/passwords/passwords.ts';
 import { disableUser, findUserByEmail } from './auth/users.ts';
 import type { DemoUser } from './contract/auth.ts';
 import type { MerchantId } from './contract/ids.ts';
+import { countConversations } from './conversations/messages.ts';
 import type { Insert } from './database/chain.ts';
-import type { Database, Param, Queries } from './database/database.ts';
+import type { Database, Param, Queries, Transaction } from './database/database.ts';
 import { type DemoNotification, FIRST_MEMBER_ID, historyOf, knownPerDay, MEMBERS } from './demo/history.ts';
 import { insertTalk, SHOWN_MINUTES } from './demo/insertTalk.ts';
 import { CUSTOMERS, TOPICS } from './demo/topics.ts';
@@ -208,7 +209,7 @@ async function isEmpty(queries: Queries): Promise<boolean> {
 }
 
 async function insertAll(
-  tx: Queries,
+  tx: Transaction,
   passwordHashes: string[],
   now: Date,
   history: { unknownHash: string } | undefined,
@@ -272,6 +273,7 @@ async function insertAll(
       at: ago(minutesAgo),
     });
   }
+  for (const index of MERCHANTS.keys()) await countConversations(tx, (index + 1) as MerchantId);
   await insertDemoDocuments(tx, now);
   if (history) {
     const known = [1, 2].map((merchantId) => ({ merchantId, perDay: knownPerDay(merchantId) }));

@@ -1,5 +1,5 @@
 import type { Config } from './config.ts';
-import { conversationBytes } from './conversations/store.ts';
+import { conversationBytes } from './conversations/storage.ts';
 import { knowledgeBytes } from './knowledge/versions.ts';
 import { createStorage, type Storage } from './merchants/storage.ts';
 import { inboxBytes } from './notifications/inboxes.ts';

@@ -235,9 +235,11 @@ onEachEngine('conversations', (engine) => {
     const saved = { reference: 'raced', customer_name: 'Ana', customer_phone: '+34611550179' };
     await create(token, saved);
     const complete = (phone: string) =>
-      completeConversation(database, 1 as MerchantId, {
-        ...{ known, customer: { reference: 'raced', name: 'Eva', phone }, at: clock.now() },
-      });
+      database.transaction((tx) =>
+        completeConversation(tx, 1 as MerchantId, {
+          ...{ known, customer: { reference: 'raced', name: 'Eva', phone }, at: clock.now() },
+        }),
+      );
     assert.equal(await complete('+34611550178'), false);
     assert.equal(await complete('+34611550179'), true);
     assert.equal(await complete(''), true);

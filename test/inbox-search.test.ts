@@ -24,11 +24,9 @@ onEachEngine('the search of the inbox', (engine) => {
     await check();
   };
   const name = async (conversationId: number, customer_name: string, customer_phone: string) => {
-    const { database } = deskbell;
-    await database.run(
-      'update conversations set customer_name = $2, customer_phone = $3 where merchant_id = 1 and id = $1',
-      [conversationId, customer_name, customer_phone],
-    );
+    const body = { reference: `demo-${conversationId}`, customer_name, customer_phone };
+    const saved = await deskbell.call('POST', '/api/v1/conversation/', { token, body });
+    assert.equal(saved.json.id, conversationId, saved.text);
   };
 
   it('finds words of the question without case, accents and endings, and the beginning of the last', async () => {

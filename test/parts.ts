@@ -67,6 +67,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
       'conversations/columns.ts',
       'conversations/quote.ts',
       'conversations/rules.ts',
+      'conversations/storage.ts',
       'conversations/store.ts',
       'conversations/wire.ts',
       'conversations/wrongPhones.ts',
@@ -143,7 +144,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
   merchants: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'delivery/phone.ts'],
   'demo.ts': [
     ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
-    ...['contract/', PORT, 'database/chain.ts', 'demo/'],
+    ...['contract/', PORT, 'conversations/messages.ts', 'database/chain.ts', 'demo/'],
   ],
   demo: ['contract/', PORT],
   http: HTTP_IMPORTS,
@@ -183,7 +184,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
   'systemErrors.ts': [],
   'storage.ts': [
     'config.ts',
-    'conversations/store.ts',
+    'conversations/storage.ts',
     'knowledge/versions.ts',
     'merchants/storage.ts',
     'notifications/inboxes.ts',
@@ -201,8 +202,9 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
   erasure: [
     ...FEATURE_IMPORTS,
     ...['alerts/erase.ts', 'audit/record.ts', 'audit/store.ts', 'auth/erase.ts', 'auth/guard.ts'],
-    ...['conversations/erase.ts', 'conversations/messages.ts', 'conversations/store.ts', 'delivery/erase.ts'],
-    ...['delivery/phone.ts', 'events/erase.ts', 'events/log.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
+    ...['conversations/erase.ts', 'conversations/messages.ts', 'conversations/storage.ts'],
+    ...['conversations/store.ts', 'delivery/erase.ts', 'delivery/phone.ts'],
+    ...['events/erase.ts', 'events/log.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
     ...['merchants/store.ts', 'notifications/erase.ts'],
   ],
   // It gets what to export as functions.
@@ -235,6 +237,10 @@ export const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
   // The name of somebody who has left is replaced wherever it was copied.
   'erasure/colleague.ts': ['asks', 'conversations', 'deliveries', 'events'],
+  // The inbox is searched by the names and numbers of customers.
+  'conversations/searchChange.ts': ['inbox_changes'],
+  // What the assistant answered by itself is counted with what people answered.
+  'knowledge/confidence/store.ts': ['statistics_days'],
   // Nothing is sent for a merchant that is being deleted.
   'delivery/queue/claim.ts': ['merchants'],
   // Nothing is sent to a customer who is being erased.

@@ -246,7 +246,9 @@ onEachEngine('an answer to an impossible number', (engine) => {
   /** The test phone that the simulator shows for a conversation with this number. */
   async function messagesAt(token: string, phone: string): Promise<string[]> {
     const sam = { reference: null, name: 'Sam', phone };
-    const id = await insertConversation(deskbell.database, AURORA_ID, sam, deskbell.clock.now());
+    const id = await deskbell.database.transaction((tx) =>
+      insertConversation(tx, AURORA_ID, sam, deskbell.clock.now()),
+    );
     const { json } = await deskbell.call('GET', `/api/v1/simulator/${id}`, { token });
     return json.map(({ text }: { text: string }) => text);
   }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, it } from 'node:test';
+import type { MerchantId } from '../src/contract/ids.ts';
+import { removeNotifications } from '../src/notifications/retention.ts';
 import { run, settingsOf } from './command.ts';
 import {
   assertError,
@@ -36,7 +38,9 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
   async function stored() {
     const sums = await deskbell.database.one<{ inbox: number; pending: number; knowledge: number }>(
       `select cast((select sum(octet_length(context) + coalesce(octet_length(answer), 0) + 400) from notifications
-          where merchant_id = 1) as bigint) as inbox,
+            where merchant_id = 1)
+          + (select coalesce(sum(octet_length(text) + 200), 0) from notification_notes
+            where merchant_id = 1) as bigint) as inbox,
         cast((select sum(octet_length(title) + octet_length(body)) from document_versions
             where merchant_id = 1)
           + (select coalesce(sum(octet_length(text)), 0) from document_wordings
@@ -115,6 +119,18 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
       `update notifications set context = '{"question":"By hand é"}' where id = $1`,
       [Number(address.split('/').at(-1))],
     );
+    for (const n of [1, 2]) {
+      const noted = await raise(deskbell, token, QUESTION);
+      for (const text of ['Größer?', 'Kleiner.'])
+        await deskbell.call('POST', `${noted}/notes`, { token, body: { text } });
+      assert.deepEqual({ ...(await counted()) }, { ...(await stored()) });
+      // Once by the API, once as an old one.
+      if (n === 1) assert.equal((await deskbell.call('DELETE', noted, { token })).status, 200);
+      else
+        await deskbell.database.transaction((tx) =>
+          removeNotifications(tx, 1 as MerchantId, [Number(noted.split('/').at(-1))]),
+        );
+    }
     const [first, second] = (await deskbell.call('GET', `${KNOWLEDGE}/`, { token })).json;
     const change = { token, body: { body: 'Größer.' } };
     assert.equal((await deskbell.call('PATCH', `${KNOWLEDGE}/${first.id}`, change)).status, 200);
@@ -132,6 +148,8 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
     assert.equal((await deskbell.call('DELETE', `${wordings}/${ids[1]}`, { token })).status, 200);
     assert.deepEqual({ ...(await counted()) }, { ...(await stored()) });
     assert.equal((await deskbell.call('DELETE', `${KNOWLEDGE}/${second.id}`, { token })).status, 200);
+    assert.deepEqual({ ...(await counted()) }, { ...(await stored()) });
+    await deskbell.database.run('delete from documents where merchant_id = 1 and id = $1', [first.id]);
     assert.deepEqual({ ...(await counted()) }, { ...(await stored()) });
     const pending = await deskbell.database.one<{ counted: number; stored: number }>(
       `select (select pending_bytes from inboxes where merchant_id = 1) as counted,

@@ -6,10 +6,12 @@ import { after, before, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { hash } from '@node-rs/argon2';
 import { readConfig } from '../src/config.ts';
+import type { MerchantId } from '../src/contract/ids.ts';
 import type { NotificationType } from '../src/contract/notifications.ts';
 import type { Database } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
+import { recordAsked, recordKnown } from '../src/knowledge/confidence/store.ts';
 import { answerSchemaId, KINDS, storeAnswerSchemas } from '../src/notifications/kinds.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
 import { AURORA, type Deskbell, onEachEngine, startDeskbell } from './harness.ts';
@@ -111,14 +113,29 @@ async function fillNotifications(database: Database): Promise<void> {
       ],
     );
   }
+}
+
+/** A question that the assistant answered by itself, or whose answer it almost knew. */
+const RECOGNISED = { documentId: 1, score: 0.9, at: new Date(`${day}T14:00:00.000Z`) };
+const MERCHANT_ID = 1 as MerchantId;
+
+/** As the old program did. */
+async function recogniseAsBefore(database: Database): Promise<void> {
   for (const kind of ['known', 'known', 'asked']) {
     await database.run(
       `insert into recognitions (merchant_id, kind, question, document_id, score, created_at)
-        values (1, $1, 'When do you open?', 1, 0.9, $2)`,
-      [kind, `${day}T14:00:00.000Z`],
+        values ($1, $2, 'When do you open?', $3, $4, $5)`,
+      [MERCHANT_ID, kind, RECOGNISED.documentId, RECOGNISED.score, RECOGNISED.at.toISOString()],
     );
   }
 }
+
+const recognise = (database: Database) =>
+  database.transaction(async (tx) => {
+    const question = 'When do you open?';
+    for (const _ of [1, 2]) await recordKnown(tx, MERCHANT_ID, { ...RECOGNISED, question });
+    await recordAsked(tx, MERCHANT_ID, { ...RECOGNISED, notificationId: 1 });
+  });
 
 const countsOf = async (database: Database) => ({
   quarters: await database.all(
@@ -142,6 +159,7 @@ onEachEngine('the inbox of a database from before the upgrade', (engine) => {
     await migrateAsBefore(database);
     await fillShop(database);
     await fillNotifications(database);
+    await recogniseAsBefore(database);
     await database.close();
     deskbell = await startDeskbell(engine, {}, testDatabase);
     token = await deskbell.signIn();
@@ -177,6 +195,7 @@ onEachEngine('the inbox of a database from before the upgrade', (engine) => {
     await migrate(database, () => new Date());
     await fillShop(database);
     await fillNotifications(database);
+    await recognise(database);
     assert.deepEqual(migrated, await countsOf(database));
     await database.close();
     await fresh.remove();

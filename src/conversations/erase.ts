@@ -1,8 +1,8 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
-import { renewVersion } from './messages.ts';
-import { CONVERSATION_BYTES } from './store.ts';
+import { customersChanged } from './searchChange.ts';
+import { CONVERSATION_BYTES, countBytes, renewVersion } from './storage.ts';
 
 /** Removes a customer from the tables of this feature. */
 
@@ -74,25 +74,9 @@ export async function blankConversations(
     `delete from wrong_phones where ${ownIdIn(tx, '$1', '$2', 'conversation_id')} returning phone`,
     [merchantId, ids],
   );
+  await customersChanged(tx, merchantId, ids);
   await renewVersion(tx, merchantId);
   return wrong.map(({ phone }) => phone);
-}
-
-/** Removes messages of one conversation, and returns how many: if that is the limit, there may be more. */
-export async function eraseMessages(
-  queries: Queries,
-  merchantId: MerchantId,
-  conversationId: number,
-  limit: number,
-): Promise<number> {
-  const rows = await queries.run(
-    `delete from conversation_messages where merchant_id = $1 and id in (
-        select id from conversation_messages where merchant_id = $1 and conversation_id = $2
-          order by at, id limit $3)
-      returning id`,
-    [merchantId, conversationId, limit],
-  );
-  return rows.length;
 }
 
 /** At the end. The database refuses it if something of a conversation is left. */
@@ -109,10 +93,7 @@ export async function removeConversations(
     `delete from conversations where ${ownIdIn(tx, '$1', '$2')} and erased_at is not null returning id`,
     [merchantId, ids],
   );
-  await tx.run('update conversation_storage set bytes = bytes - $2 where merchant_id = $1', [
-    merchantId,
-    gone.length * CONVERSATION_BYTES,
-  ]);
+  if (gone.length > 0) await countBytes(tx, merchantId, -gone.length * CONVERSATION_BYTES);
 }
 
 /** Numbers of a merchant's first customers, in the order in which they are removed. */

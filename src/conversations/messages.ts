@@ -1,16 +1,16 @@
-import { randomBytes } from 'node:crypto';
 import type { ThreadMessage } from '../contract/conversations.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Engine, Queries, Transaction } from '../database/database.ts';
+import type { Database, Param, Queries, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
-import { idIn, ownIdIn } from '../database/ids.ts';
+import { ownIdIn } from '../database/ids.ts';
 import { canBeTakenBack, listSentIn, type SentMessage } from '../delivery/queue/deliveries.ts';
 import { conversationNotFound } from '../errors.ts';
 import type { NewMessage } from './rules.ts';
+import { CONVERSATION_BYTES, countBytes, renewVersion } from './storage.ts';
 
 /** What was said in a conversation: the only SQL on conversation_messages. */
 
-/** What a message takes besides its texts. The triggers count with the same number. */
+/** What a message takes besides its texts. */
 const ROW_BYTES = 200;
 
 export const bytesOf = (messages: readonly NewMessage[]): number =>
@@ -20,35 +20,62 @@ export const bytesOf = (messages: readonly NewMessage[]): number =>
     0,
   );
 
-/** The elements of the JSON array in $3, each as `value`. */
-const ELEMENTS: Readonly<Record<Engine, string>> = {
-  sqlite: 'json_each($3)',
-  postgres: 'json_array_elements($3::json) as elements (value)',
-};
+/** SQL, of a stored message. */
+const BYTES = `octet_length(text) + coalesce(octet_length(message_id), 0) + ${ROW_BYTES} as bytes`;
+const sumOf = (rows: readonly { bytes: number }[]) => rows.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** Returns how many were stored: the others were known. */
 export async function insertMessages(
-  queries: Queries,
+  tx: Transaction,
   merchantId: MerchantId,
   conversationId: number,
   messages: readonly NewMessage[],
-  at: Date,
+  createdAt: Date,
 ): Promise<number> {
-  const rows = await queries.run(
+  const params: Param[] = [merchantId, conversationId, createdAt.toISOString()];
+  const values = messages.map(({ from, text, at, messageId }) => {
+    const last = params.push(from, text, at.toISOString(), messageId);
+    return `($1, $2, $${last - 3}, $${last - 2}, $${last - 1}, $${last}, $3)`;
+  });
+  const rows = await tx.run<{ bytes: number }>(
     `insert into conversation_messages (merchant_id, conversation_id, sender, text, at, message_id, created_at)
-      select $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, $4 from ${ELEMENTS[queries.engine]} where true
+      values ${values}
       on conflict (merchant_id, conversation_id, message_id) where message_id is not null do nothing
-      returning id`,
-    [
-      merchantId,
-      conversationId,
-      JSON.stringify(
-        messages.map(({ from, text, at, messageId }) => [from, text, at.toISOString(), messageId]),
-      ),
-      at.toISOString(),
-    ],
+      returning ${BYTES}`,
+    params,
   );
+  if (rows.length > 0) await renewVersion(tx, merchantId, sumOf(rows));
   return rows.length;
+}
+
+/** Removes messages of one conversation, and returns how many: if that is the limit, there may be more. */
+export function removeMessages(
+  database: Database,
+  merchantId: MerchantId,
+  conversationId: number,
+  limit: number,
+): Promise<number> {
+  return database.transaction(async (tx) => {
+    const rows = await tx.run<{ bytes: number }>(
+      `delete from conversation_messages where merchant_id = $1 and id in (
+          select id from conversation_messages where merchant_id = $1 and conversation_id = $2
+            order by at, id limit $3)
+        returning ${BYTES}`,
+      [merchantId, conversationId, limit],
+    );
+    if (rows.length > 0) await renewVersion(tx, merchantId, -sumOf(rows));
+    return rows.length;
+  });
+}
+
+/** For the demo, whose rows are inserted without this feature. */
+export async function countConversations(tx: Transaction, merchantId: MerchantId): Promise<void> {
+  const conversations = await tx.all('select id from conversations where merchant_id = $1', [merchantId]);
+  const messages = await tx.all<{ bytes: number }>(
+    `select ${BYTES} from conversation_messages where merchant_id = $1`,
+    [merchantId],
+  );
+  await renewVersion(tx, merchantId, conversations.length * CONVERSATION_BYTES + sumOf(messages));
 }
 
 /** Two requests with the same ids in different orders would deadlock: one waits for the other. */
@@ -165,41 +192,12 @@ export async function findMessages(
   );
 }
 
-/** Counts a message to the customer that answers no notification. Such messages are never removed. */
-export async function countSent(tx: Queries, merchantId: MerchantId, bytes: number): Promise<void> {
-  await tx.run(
-    `insert into conversation_storage (merchant_id, bytes) values ($1, $2)
-      on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes
-      returning merchant_id`,
-    [merchantId, bytes],
-  );
-}
-
+/** What a message to the customer takes that answers no notification. */
 export const bytesOfSent = (text: string) => Buffer.byteLength(text) + ROW_BYTES;
-
-/** For changes that no trigger sees. */
-export async function renewVersion(tx: Queries, merchantId: MerchantId): Promise<void> {
-  await tx.run(
-    `insert into conversation_storage (merchant_id, bytes, version) values ($1, 0, $2)
-      on conflict (merchant_id) do update set version = excluded.version returning merchant_id`,
-    [merchantId, randomBytes(12).toString('hex')],
-  );
-}
-
-/** A merchant's version is a new random value after every message, and when a conversation is taken over. */
-export async function readConversationVersions(
-  queries: Queries,
-  merchantIds: readonly MerchantId[],
-): Promise<Map<MerchantId, { conversations: string }>> {
-  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
-    `select merchant_id, version from conversation_storage where ${idIn(queries.engine, 'merchant_id', '$1')}`,
-    [merchantIds],
-  );
-  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, { conversations: version }]));
-}
 
 export const expiringMessages = (days: number): Expiring => ({
   table: 'conversation_messages',
   column: 'created_at',
   keptMs: days * 24 * 60 * 60_000,
+  counted: { bytes: BYTES, free: (tx, merchantId, bytes) => countBytes(tx, merchantId, -bytes) },
 });

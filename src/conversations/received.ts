@@ -1,5 +1,5 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Queries } from '../database/database.ts';
+import type { Queries, Transaction } from '../database/database.ts';
 import { logEvents } from '../events/record.ts';
 import { insertMessages } from './messages.ts';
 import { findConversation } from './store.ts';
@@ -39,7 +39,7 @@ interface ReceivedMessage {
 
 /** Counts towards the merchant's storage, but is never refused: the customer has written it. */
 async function receive(
-  tx: Queries,
+  tx: Transaction,
   merchantId: MerchantId,
   { conversationId, messageId, text, writtenAt, at }: ReceivedMessage,
 ): Promise<void> {

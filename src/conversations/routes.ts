@@ -28,6 +28,7 @@ import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/op
 import type { Storage } from '../merchants/storage.ts';
 import { countryOf } from '../merchants/store.ts';
 import { checkConversation } from './rules.ts';
+import { CONVERSATION_BYTES } from './storage.ts';
 import * as store from './store.ts';
 import { wiresOf } from './wire.ts';
 
@@ -155,7 +156,7 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
           const { reference } = given;
           const isKnown =
             reference !== null && (await store.findByReference(queries, merchantId, reference)) !== undefined;
-          if (!isKnown) await storage.reserve(queries, merchantId, store.CONVERSATION_BYTES);
+          if (!isKnown) await storage.reserve(queries, merchantId, CONVERSATION_BYTES);
           return { body: await store.upsertConversation(queries, merchantId, given, now()), headers: {} };
         });
         const [conversation] = await withWindows(merchantId, [body]);

@@ -7,9 +7,10 @@ import type { CountryCode } from '../delivery/phone.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { conversationNotFound, customerChanged, customerUnreachable, windowClosed } from '../errors.ts';
 import type { Storage } from '../merchants/storage.ts';
-import { bytesOfSent, countSent } from './messages.ts';
+import { bytesOfSent } from './messages.ts';
 import { findQuoted } from './quote.ts';
 import { reachablePhone } from './reach.ts';
+import { countBytes } from './storage.ts';
 import { findConversation } from './store.ts';
 
 /** A message that a person writes to the customer: after an answer, or first. */
@@ -68,7 +69,7 @@ export function sendMessage(
     const { name: sentBy } = await findAuthor(tx, merchantId, author);
     const bytes = bytesOfSent(body.text);
     await storage.reserve(tx, merchantId, bytes);
-    await countSent(tx, merchantId, bytes);
+    await countBytes(tx, merchantId, bytes);
     const undoSeconds = Math.min(body.undo_seconds ?? 0, UNDO_MAX_SECONDS);
     const undoUntil = undoSeconds > 0 ? new Date(at.getTime() + undoSeconds * 1000) : undefined;
     const deliveryId = await outbox.send(tx, merchantId, {

@@ -1,7 +1,15 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Engine, Queries } from '../database/database.ts';
+import {
+  type Database,
+  inTransaction,
+  type Param,
+  type Queries,
+  type Transaction,
+} from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import type { NewConversation } from './rules.ts';
+import { customersChanged } from './searchChange.ts';
+import { CONVERSATION_BYTES, countBytes } from './storage.ts';
 import { findRightPhone } from './wrongPhones.ts';
 
 export interface Conversation {
@@ -25,17 +33,35 @@ export const NO_NAME = 'Customer';
  * phone number is its name.
  */
 export async function insertConversation(
-  queries: Queries,
+  tx: Transaction,
   merchantId: MerchantId,
   { reference, name, phone }: NewConversation,
   at: Date,
 ): Promise<number | undefined> {
-  const [row] = await queries.run<{ id: number }>(
-    `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $5) on conflict (merchant_id, reference) do nothing returning id`,
-    [merchantId, reference, name || phone || NO_NAME, phone, at.toISOString()],
-  );
+  const given = [{ reference, name: name || phone || NO_NAME, phone }];
+  const [row] = await insertUnknown(tx, merchantId, given, at);
   return row?.id;
+}
+
+/** Adds those whose reference is new to the merchant. */
+async function insertUnknown(
+  tx: Transaction,
+  merchantId: MerchantId,
+  conversations: readonly NewConversation[],
+  at: Date,
+): Promise<Conversation[]> {
+  const params: Param[] = [merchantId, at.toISOString()];
+  const rows = conversations.map(({ reference, name, phone }) => {
+    const last = params.push(reference, name, phone);
+    return `($1, $${last - 2}, $${last - 1}, $${last}, $2, $2)`;
+  });
+  const added = await tx.run<Conversation>(
+    `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
+      values ${rows} on conflict (merchant_id, reference) do nothing returning ${COLUMNS}`,
+    params,
+  );
+  if (added.length > 0) await countBytes(tx, merchantId, added.length * CONVERSATION_BYTES);
+  return added;
 }
 
 /** Oldest first, after the one with this id. */
@@ -50,70 +76,80 @@ export function listConversations(
   );
 }
 
-/** The elements of the JSON array in $2, each as `value`. */
-const ELEMENTS: Readonly<Record<Engine, string>> = {
-  sqlite: 'json_each($2)',
-  postgres: 'json_array_elements($2::json) as elements (value)',
-};
+/** SQL: the number that was given, or the one that replaced it because it is wrong. */
+const rightPhone = (
+  given: string,
+) => `coalesce((select w.replaced_by from wrong_phones w where w.merchant_id = $1
+  and w.conversation_id = conversations.id and w.phone = ${given}), ${given})`;
 
-/** In an upsert: the number that was given, or the one that replaced it because it is wrong. */
-const RIGHT_PHONE = `coalesce((select w.replaced_by from wrong_phones w where w.merchant_id = conversations.merchant_id
-  and w.conversation_id = conversations.id and w.phone = excluded.customer_phone), excluded.customer_phone)`;
-
-/**
- * Adds the conversations whose reference is new to the merchant, and updates the others if they have changed.
- * References must not repeat. `at` must differ from one call to the next: it shows whether a row was added or
- * updated.
- *
- * One array in one parameter, so that a batch of any size is the same prepared statement.
- */
-export async function upsertConversations(
-  queries: Queries,
+/** Adds the conversations whose reference is new to the merchant, and updates the others if they have changed. */
+export function upsertConversations(
+  queries: Database | Transaction,
   merchantId: MerchantId,
   conversations: readonly NewConversation[],
   at: Date,
 ): Promise<{ added: number; updated: number }> {
-  const rows = await queries.run<{ created_at: string }>(
-    `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
-      select $1, value ->> 0, value ->> 1, value ->> 2, $3, $3 from ${ELEMENTS[queries.engine]} where true
-      on conflict (merchant_id, reference) do update set customer_name = excluded.customer_name,
-        customer_phone = ${RIGHT_PHONE}, updated_at = excluded.updated_at
-        where conversations.customer_name <> excluded.customer_name
-          or conversations.customer_phone <> ${RIGHT_PHONE}
-      returning created_at`,
-    [
-      merchantId,
-      JSON.stringify(conversations.map(({ reference, name, phone }) => [reference, name, phone])),
-      at.toISOString(),
-    ],
-  );
-  const added = rows.filter(({ created_at }) => created_at === at.toISOString()).length;
-  return { added, updated: rows.length - added };
+  return inTransaction(queries, async (tx) => {
+    const added = await insertUnknown(tx, merchantId, conversations, at);
+    const isAdded = new Set(added.map(({ reference }) => reference));
+    const known = conversations.filter(({ reference }) => !isAdded.has(reference));
+    if (known.length === 0) return { added: added.length, updated: 0 };
+    const params: Param[] = [merchantId, at.toISOString()];
+    const rows = known.map(({ reference, name, phone }) => {
+      const last = params.push(reference, name, phone);
+      return `($${last - 2}, $${last - 1}, $${last})`;
+    });
+    const updated = await tx.run<{ id: number }>(
+      `with given (own_reference, new_name, new_phone) as (values ${rows})
+        update conversations set customer_name = new_name, customer_phone = ${rightPhone('new_phone')}, updated_at = $2
+        from given where merchant_id = $1 and reference = own_reference
+          and reference in (select own_reference from given)
+          and (customer_name <> new_name or customer_phone <> ${rightPhone('new_phone')})
+        returning id`,
+      params,
+    );
+    const ids = updated.map(({ id }) => id);
+    await customersChanged(tx, merchantId, ids);
+    return { added: added.length, updated: ids.length };
+  });
 }
 
 /** Adds a conversation, or updates the merchant's conversation with this reference. Without a number, it keeps its own. */
 export async function upsertConversation(
-  queries: Queries,
+  queries: Database | Transaction,
   merchantId: MerchantId,
-  { reference, name, phone }: NewConversation,
+  given: NewConversation,
   at: Date,
 ): Promise<Conversation> {
+  const { reference, name, phone } = given;
   const known = reference === null ? undefined : await findByReference(queries, merchantId, reference);
   if (known?.customer_name === name) {
     const right =
       phone === '' ? known.customer_phone : await findRightPhone(queries, merchantId, known.id, phone);
     if (right === known.customer_phone) return known;
   }
-  const [row] = await queries.run<Conversation>(
-    `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $5)
-      on conflict (merchant_id, reference) do update set updated_at = excluded.updated_at,
-        customer_name = excluded.customer_name,
-        customer_phone = case when $4 = '' then conversations.customer_phone else ${RIGHT_PHONE} end
-      returning ${COLUMNS}`,
+  return inTransaction(queries, async (tx) => {
+    const add = async () => (await insertUnknown(tx, merchantId, [given], at))[0];
+    // The reference is free again if the customer was erased a moment ago.
+    const row = (await add()) ?? (await updateByReference(tx, merchantId, given, at)) ?? (await add());
+    if (!row) throw new Error('the insert returned no row');
+    return row;
+  });
+}
+
+async function updateByReference(
+  tx: Transaction,
+  merchantId: MerchantId,
+  { reference, name, phone }: NewConversation,
+  at: Date,
+): Promise<Conversation | undefined> {
+  const [row] = await tx.run<Conversation>(
+    `update conversations set updated_at = $5, customer_name = $3,
+        customer_phone = case when $4 = '' then customer_phone else ${rightPhone('$4')} end
+      where merchant_id = $1 and reference = $2 returning ${COLUMNS}`,
     [merchantId, reference, name, phone, at.toISOString()],
   );
-  if (!row) throw new Error('the insert returned no row');
+  if (row) await customersChanged(tx, merchantId, [row.id]);
   return row;
 }
 
@@ -122,7 +158,7 @@ export async function upsertConversation(
  * since it was read.
  */
 export async function completeConversation(
-  queries: Queries,
+  tx: Transaction,
   merchantId: MerchantId,
   { known, customer, at }: { known: Conversation; customer: NewConversation; at: Date },
 ): Promise<boolean> {
@@ -130,14 +166,16 @@ export async function completeConversation(
   const name = isNamed ? '' : customer.name;
   const phone = known.customer_phone === '' ? customer.phone : '';
   if (name === '' && phone === '') return true;
-  const rows = await queries.run(
+  const rows = await tx.run(
     `update conversations set updated_at = $5,
         customer_name = case when $3 <> '' and customer_name = $6 then $3 else customer_name end,
         customer_phone = case when $4 = '' then customer_phone else $4 end
       where merchant_id = $1 and id = $2 and erased_at is null and ($4 = '' or customer_phone in ('', $4)) returning id`,
     [merchantId, known.id, name, phone, at.toISOString(), known.customer_name],
   );
-  return rows.length > 0;
+  if (rows.length === 0) return false;
+  await customersChanged(tx, merchantId, [known.id]);
+  return true;
 }
 
 export function findConversation(
@@ -199,13 +237,6 @@ export function findConversations(
     [merchantId, limit, ...(ids === undefined ? [] : [ids])],
   );
 }
-
-/** What a conversation takes. The trigger counts with the same number. */
-export const CONVERSATION_BYTES = 500;
-
-/** A SQL expression: what a merchant's conversations and their messages take. */
-export const conversationBytes = (merchantId: string) =>
-  `coalesce((select bytes from conversation_storage where merchant_id = ${merchantId}), 0)`;
 
 export async function findCustomerPhone(
   queries: Queries,

@@ -2,7 +2,7 @@ import { findAuthor } from '../auth/columns.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Transaction } from '../database/database.ts';
 import { logEvents } from '../events/record.ts';
-import { renewVersion } from './messages.ts';
+import { renewVersion } from './storage.ts';
 
 /** A person speaks to the customer instead of the assistant, until the conversation is handed back. */
 

@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
+import { customersChanged } from './searchChange.ts';
 
 /** Numbers of customers that turned out to be wrong. An assistant does not know, and goes on to give them. */
 
@@ -48,7 +49,7 @@ interface Correction {
  * replaced by the new number, too.
  */
 export async function correctPhone(
-  tx: Queries,
+  tx: Transaction,
   merchantId: MerchantId,
   id: number,
   { phone, wrongPhone, isOwn, at }: Correction,
@@ -60,6 +61,7 @@ export async function correctPhone(
         where merchant_id = $1 and id = $2`,
       [merchantId, id, phone, at.toISOString()],
     );
+    await customersChanged(tx, merchantId, [id]);
   }
   if (['', phone].includes(wrongPhone)) return;
   await tx.run(

@@ -42,7 +42,7 @@ export type Dialect = Pick<Queries, 'engine' | 'isSpread'>;
 /**
  * The lock order. A transaction that locks rows of several tables locks them in this order, within a table by id:
  *
- *   1. conversations, then conversation_storage, where triggers count their bytes
+ *   1. conversations, then conversation_storage, where their bytes are counted
  *   2. notifications, then the ask with the same id
  *   3. documents, then recognitions and the merchant's row of confidence
  *   4. webhook_endpoints, push_subscriptions, alert_logs, alert_settings

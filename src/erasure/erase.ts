@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { recordOfConversations, SERVER } from '../audit/record.ts';
-import { eraseMessages, removeConversations } from '../conversations/erase.ts';
-import { bytesOfSent, countSent } from '../conversations/messages.ts';
+import { removeConversations } from '../conversations/erase.ts';
+import { bytesOfSent, removeMessages } from '../conversations/messages.ts';
+import { countBytes } from '../conversations/storage.ts';
 import { CHANGES } from '../database/database.ts';
 import { eraseDeliveries, eraseEndpointDeliveries, hasDeliveries } from '../delivery/erase.ts';
 import { eraseEvents } from '../events/erase.ts';
@@ -115,7 +116,7 @@ async function eraseSome(
   const { merchantId, id, person } = erasure;
   const { known, count } = await database.transaction(async (tx) => {
     // In the lock order: see `Transaction`.
-    await countSent(tx, merchantId, 0);
+    await countBytes(tx, merchantId, 0);
     const options = { at: now(), limit: BATCH_MAX };
     const removed = await eraseDeliveries(tx, merchantId, conversationId, options);
     const known = knowing(person, {
@@ -124,7 +125,7 @@ async function eraseSome(
     });
     if (removed.count > 0) await savePerson(tx, merchantId, id, known);
     const bytes = removed.written.reduce((sum, text) => sum + bytesOfSent(text), 0);
-    if (bytes > 0) await countSent(tx, merchantId, -bytes);
+    if (bytes > 0) await countBytes(tx, merchantId, -bytes);
     return { known, count: removed.count };
   });
   erasure.person = known;
@@ -141,7 +142,7 @@ async function eraseRows(parts: EraseParts, erasure: Erasure): Promise<void> {
     while (await eraseNotifications(parts, erasure, { conversationId, lookup })) await pause();
     const batch = [merchantId, conversationId, BATCH_MAX] as const;
     while ((await eraseAsks(database, ...batch)) === BATCH_MAX) await pause();
-    while ((await eraseMessages(database, ...batch)) === BATCH_MAX) await pause();
+    while ((await removeMessages(database, ...batch)) === BATCH_MAX) await pause();
     await pause();
   }
   const own = new Set<unknown>(conversationIds);

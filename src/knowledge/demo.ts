@@ -1,5 +1,6 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
+import { countRecognition } from './confidence/store.ts';
 import { writeWordings } from './documents/wordings.ts';
 import { changeDocument, createDocument } from './documents/write.ts';
 
@@ -141,18 +142,21 @@ async function insertKnown(
     for (let each = 0; each < count; each += 1) {
       n += 1;
       const document = candidates[n % candidates.length]!;
-      const at = before(daysAgo + each / 100).toISOString();
+      const answeredAt = before(daysAgo + each / 100);
+      const at = answeredAt.toISOString();
       // Most are not judged. One document was wrong lately.
       const outcome = n % 9 === 0 ? (document === documents[0] ? 'wrong' : 'right') : null;
-      await tx.run(
+      const [known] = await tx.run<{ id: number }>(
         `insert into recognitions (merchant_id, kind, question, document_id, score, outcome, judged_by, judged_at,
             created_at, unjudged_since, customer_key)
-          values ($1, 'known', $2, $3, $4, $5, $6, $7, $8, $9, '')`,
+          values ($1, 'known', $2, $3, $4, $5, $6, $7, $8, $9, '') returning id`,
         [
           ...[merchantId, document.title, document.id, 0.9 + (n % 10) / 100, outcome],
           ...[outcome && 1, outcome && at, at, outcome ? null : at],
         ],
       );
+      const use = { kind: 'known', documentId: document.id, at: answeredAt } as const;
+      await countRecognition(tx, merchantId, { id: known!.id, ...use });
     }
   }
 }

@@ -134,12 +134,10 @@ async function redactVersions(
       [merchantId, id, version, after.title, after.body],
     );
   }
-  // The triggers count versions when they are added, not when they change.
   if (bytes !== 0)
-    await tx.run(
-      `update live_versions set bytes = bytes + $2 where merchant_id = $1 and topic = 'knowledge'`,
-      [merchantId, bytes],
-    );
+    await tx.run('update documents set former_bytes = former_bytes + $3 where merchant_id = $1 and id = $2', [
+      ...[merchantId, id, bytes],
+    ]);
   return isRewritten;
 }
 

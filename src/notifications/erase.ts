@@ -3,7 +3,9 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { removeNotifications } from './retention.ts';
+import { lockNotification } from './store.ts';
 import { replaceMentions } from './team/mentions.ts';
+import { countNotes, noteBytes } from './team/store.ts';
 
 /** Removes a customer's notifications, asks and stored responses. */
 
@@ -160,29 +162,28 @@ export async function renameInNotes(
   }
 }
 
-/** Removed and added again with the same id, so that its bytes are counted and its words are indexed again. */
 async function replaceNote(
   tx: Transaction,
   merchantId: MerchantId,
   id: number,
   { from, to }: { from: string; to: string },
 ): Promise<void> {
-  const [note] = await tx.run<{
-    notification_id: number;
-    user_id: number;
-    mentions: string;
-    created_at: string;
-  }>(
-    `delete from notification_notes where merchant_id = $1 and id = $2 and text = $3
-      returning notification_id, user_id, mentions, created_at`,
-    [merchantId, id, from],
+  const note = await tx.one<{ notification_id: number }>(
+    'select notification_id from notification_notes where merchant_id = $1 and id = $2',
+    [merchantId, id],
   );
-  if (!note) return;
-  await tx.run(
-    `insert into notification_notes (id, merchant_id, notification_id, user_id, text, mentions, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7)`,
-    [id, merchantId, note.notification_id, note.user_id, to, note.mentions, note.created_at],
+  if (!note || !(await lockNotification(tx, merchantId, note.notification_id))) return;
+  const changed = await tx.run(
+    'update notification_notes set text = $4 where merchant_id = $1 and id = $2 and text = $3 returning id',
+    [merchantId, id, from, to],
   );
+  if (changed.length === 0) return;
+  await countNotes(tx, merchantId, note.notification_id, noteBytes(to) - noteBytes(from));
+  // Also if both are of the same length.
+  await tx.run('insert into inbox_changes (merchant_id, notification_id) values ($1, $2)', [
+    merchantId,
+    note.notification_id,
+  ]);
 }
 
 /** What the routes store for repeated requests, as far as it names colleagues. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { decodeJwt } from 'jose';
+import { endAllSessions } from '../../src/auth/sessions/store.ts';
 import { AURORA, addUser, BOREALIS, login, OPERATOR } from '../harness.ts';
 import { until } from '../shops.ts';
 import {
@@ -153,7 +154,7 @@ inBrowser('signing in to the dashboard', (dashboard) => {
   it('a session that was revoked on the server leads back to the sign-in page', async () => {
     const window = await dashboard.open({ path: '/inbox/9', expectedErrors: /401/ });
     const { page } = window;
-    const end = () => dashboard.deskbell.database.run('update sessions set revoked_at = created_at');
+    const end = () => endAllSessions(dashboard.deskbell.database, dashboard.deskbell.clock.now());
     await end();
     await page.reload();
     await page.getByText('Your session has ended. Sign in again.').waitFor();

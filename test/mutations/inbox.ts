@@ -4,6 +4,13 @@ import { caughtBy, type Mutation } from './mutation.ts';
 export const INBOX_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/inbox-search.test.ts', [
     {
+      name: 'a search finds a customer by a name that was changed',
+      file: 'src/conversations/searchChange.ts',
+      find: 'if (conversationIds.length === 0) return;',
+      replace: 'if (conversationIds.length < 9) return;',
+      test: 'finds customers by name and by any part of the phone number, also after they have changed',
+    },
+    {
       name: 'a search finds only what is indexed',
       file: 'src/notifications/inbox/search/find.ts',
       find: 'isAfter(id) && isMatch(wanted, words)',

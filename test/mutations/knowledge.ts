@@ -20,6 +20,13 @@ export const KNOWLEDGE_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/knowledge-changes.test.ts', [
     {
+      name: 'a document that questions lead to is out of date',
+      file: 'src/knowledge/confidence/store.ts',
+      find: '  if (used) return;\n',
+      replace: '  if (used || day) return;\n',
+      test: 'a document is out of date if no question has led to it for 90 days',
+    },
+    {
       name: 'a page of changes misses those of the same time',
       file: 'src/knowledge/upkeep/changes.ts',
       find: "source > after.source ? '<=' : '<'",
@@ -71,8 +78,8 @@ export const KNOWLEDGE_MUTATIONS: readonly Mutation[] = [
     {
       name: 'an edit forgets the words of other wordings',
       file: 'src/knowledge/documents/write.ts',
-      find: '...wordColumns(content, wordings.get(id)),',
-      replace: '...wordColumns(content),',
+      find: '...wordColumns(content, own)',
+      replace: '...wordColumns(content)',
       test: 'an edit and a revert keep them, and the document is still found by them',
     },
     {
@@ -101,11 +108,17 @@ export const KNOWLEDGE_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/storage.test.ts', [
     {
       name: 'the bytes of a wording stay when it is removed',
-      file: 'migrations/0015_wordings.sql',
-      find: `create trigger document_wordings_freed after delete on document_wordings begin
-  update live_versions set bytes = bytes - octet_length(old.text)`,
-      replace: `create trigger document_wordings_freed after delete on document_wordings begin
-  update live_versions set bytes = bytes - 0`,
+      file: 'src/knowledge/documents/write.ts',
+      find: 'wordings_bytes = change.bytes\n',
+      replace:
+        'wordings_bytes = case when change.bytes > wordings_bytes then change.bytes else wordings_bytes end\n',
+      test: 'stores what the database counts, after every kind of write',
+    },
+    {
+      name: 'the bytes of an earlier version stay when the document is deleted',
+      file: 'src/knowledge/documents/write.ts',
+      find: 'former_bytes = former_bytes + octet_length(title) + octet_length(body)',
+      replace: 'former_bytes = former_bytes + octet_length(title)',
       test: 'stores what the database counts, after every kind of write',
     },
   ]),

@@ -97,6 +97,13 @@ export const SESSION_MUTATIONS: readonly Mutation[] = [
       test: 'access ends in every process',
     },
     {
+      name: 'a session ends, but its access tokens still work',
+      file: 'src/auth/sessions/store.ts',
+      find: '  if (ended.length === 0) return;\n',
+      replace: '  if (ended.length < 9) return;\n',
+      test: 'a transaction that commits after others with higher ids is noticed',
+    },
+    {
       name: 'without a signal, revocations are not noticed',
       file: 'src/auth/sessions/revocations.ts',
       find: '    if (!reading) readOrRetry();',
@@ -150,8 +157,8 @@ export const SESSION_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a user can end another user’s session',
       file: 'src/auth/sessions/store.ts',
-      find: 'where id = $2 and user_id = $1 and revoked_at is null returning id',
-      replace: 'where id = $2 and user_id <> -$1 and revoked_at is null returning id',
+      find: 'where id = $2 and user_id = $1 and revoked_at is null\n',
+      replace: 'where id = $2 and user_id <> -$1 and revoked_at is null\n',
       test: 'can be ended one by one, and only by their user',
     },
   ]),

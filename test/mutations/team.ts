@@ -11,6 +11,13 @@ export const TEAM_MUTATIONS: readonly Mutation[] = [
       test: 'are deleted by their author or an owner, and by nobody else',
     },
     {
+      name: 'the bytes of a note stay when it is deleted',
+      file: 'src/notifications/team/store.ts',
+      find: '  if (gone) await countNotes(tx, merchantId, notificationId, -noteBytes(gone.text));\n',
+      replace: '  if (gone) await countNotes(tx, merchantId, notificationId, 0);\n',
+      test: 'are deleted by their author or an owner, and by nobody else',
+    },
+    {
       name: 'two notes at the same time are both the last one',
       file: 'src/notifications/team/routes.ts',
       find: 'if (!(await lockNotification(tx, merchantId, id))) throw notificationNotFound();',

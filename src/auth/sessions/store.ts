@@ -1,6 +1,12 @@
 import { recordEvent, SERVER } from '../../audit/record.ts';
 import type { Sessions } from '../../contract/auth.ts';
-import { type Database, type Queries, REVOCATIONS } from '../../database/database.ts';
+import {
+  type Database,
+  type Param,
+  type Queries,
+  REVOCATIONS,
+  type Transaction,
+} from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { type Attempt, createParams, withinLimits } from '../attempts.ts';
 
@@ -142,61 +148,85 @@ export async function endOldestSessions(
   );
   if (!isAbove) return;
   await database.transaction(async (tx) => {
-    const rows = await tx.run(
+    const rows = await tx.run<Ended>(
       // SQLite requires a limit with an offset.
       `update sessions set revoked_at = $2 where revoked_at is null and id in (
         select id from sessions where user_id = $1 and revoked_at is null and expires_at > $2
           order by ${LAST_USED} desc, created_at desc, id limit 100000 offset $3
-      ) returning id`,
+      ) returning id, user_id`,
       [user.id, at.toISOString(), kept],
     );
+    await revoke(tx, rows, at);
     const event = { what: 'session.ended', merchantId: user.merchant_id, who: SERVER, at } as const;
     if (rows.length > 0) await recordEvent(tx, { ...event, about: { user_id: user.id } });
   });
   database.signal(REVOCATIONS);
 }
 
-/** A trigger notes every session that ends, and every process then refuses its access tokens. */
+interface Ended {
+  id: string;
+  user_id: number;
+}
+
+/** Every process then refuses the access tokens of these sessions. */
+async function revoke(tx: Transaction, ended: readonly Ended[], at: Date): Promise<void> {
+  if (ended.length === 0) return;
+  const params: Param[] = [at.toISOString()];
+  const rows = ended.map(({ id, user_id }) => {
+    const last = params.push(id, user_id);
+    return `($${last - 1}, $${last}, $1)`;
+  });
+  await tx.run(`insert into revocations (session_id, user_id, revoked_at) values ${rows}`, params);
+}
+
 export async function endSession(
-  queries: Queries,
+  tx: Transaction,
   userId: number,
   sessionId: string,
   at: Date,
 ): Promise<boolean> {
-  const rows = await queries.run(
-    'update sessions set revoked_at = $3 where id = $2 and user_id = $1 and revoked_at is null returning id',
+  const rows = await tx.run<Ended>(
+    `update sessions set revoked_at = $3 where id = $2 and user_id = $1 and revoked_at is null
+      returning id, user_id`,
     [userId, sessionId, at.toISOString()],
   );
+  await revoke(tx, rows, at);
   return rows.length > 0;
 }
 
 /** Ends the sessions of a user, except this one. Returns how many. */
 export async function endSessionsOf(
-  queries: Queries,
+  tx: Transaction,
   userId: number,
   at: Date,
   exceptId = '',
 ): Promise<number> {
-  const rows = await queries.run(
-    'update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null and id <> $3 returning id',
+  const rows = await tx.run<Ended>(
+    `update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null and id <> $3
+      returning id, user_id`,
     [userId, at.toISOString(), exceptId],
   );
+  await revoke(tx, rows, at);
   return rows.length;
 }
 
 const ENDED_AT_ONCE = 1000;
 
 /** Everybody has to sign in again. Returns how many sessions it ended. */
-export async function endAllSessions(queries: Queries, at: Date): Promise<number> {
+export async function endAllSessions(database: Database, at: Date): Promise<number> {
   for (let ended = 0; ; ) {
-    const rows = await queries.run(
-      `update sessions set revoked_at = $1 where revoked_at is null and id in (
-        select id from sessions where revoked_at is null order by id limit ${ENDED_AT_ONCE}
-      ) returning id`,
-      [at.toISOString()],
-    );
-    ended += rows.length;
-    if (rows.length < ENDED_AT_ONCE) return ended;
+    const count = await database.transaction(async (tx) => {
+      const rows = await tx.run<Ended>(
+        `update sessions set revoked_at = $1 where revoked_at is null and id in (
+          select id from sessions where revoked_at is null order by id limit ${ENDED_AT_ONCE}
+        ) returning id, user_id`,
+        [at.toISOString()],
+      );
+      await revoke(tx, rows, at);
+      return rows.length;
+    });
+    ended += count;
+    if (count < ENDED_AT_ONCE) return ended;
   }
 }
 

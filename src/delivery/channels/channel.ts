@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { ChannelTemplate } from '../../contract/channel.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Database, Queries } from '../../database/database.ts';
+import type { Database, Queries, Transaction } from '../../database/database.ts';
 import type { ChannelSettings, Field, Problem } from './fields.ts';
 import type { Channels } from './merchantChannels.ts';
 
@@ -86,7 +86,7 @@ export interface CustomerMessages {
   ): Promise<{ merchantId: MerchantId; conversationId: number }[]>;
   /** Stores a message, if it is not stored yet. By the lock order, before the transaction locks deliveries. */
   receive(
-    tx: Queries,
+    tx: Transaction,
     merchantId: MerchantId,
     message: { conversationId: number; messageId: string; text: string; writtenAt: Date; at: Date },
   ): Promise<void>;

@@ -74,7 +74,37 @@ async function insert(tx: Transaction, merchantId: MerchantId, recognition: Reco
     ],
   );
   if (!row) throw new Error('the insert returned no row');
+  await countRecognition(tx, merchantId, { id: row.id, kind, documentId, at });
   return row.id;
+}
+
+/** In so many rows, so that asks at the same time seldom wait for each other. */
+const COUNT_ROWS = 16;
+
+/** What the assistant answered by itself is counted per day, and a document is of use on the day that a question led to it. */
+export async function countRecognition(
+  tx: Queries,
+  merchantId: MerchantId,
+  { id, kind, documentId, at }: Pick<Recognition, 'kind' | 'documentId' | 'at'> & { id: number },
+): Promise<void> {
+  const day = at.toISOString().slice(0, 10);
+  if (kind === 'known')
+    await tx.run(
+      `insert into statistics_days (merchant_id, day, what, number, count) values ($1, $2, 'known', $3, 1)
+        on conflict (merchant_id, day, what, number) do update set count = statistics_days.count + 1`,
+      [merchantId, day, id % COUNT_ROWS],
+    );
+  // Read first: only the first question of a day writes.
+  const used = await tx.one(
+    'select day from document_uses where merchant_id = $1 and document_id = $2 and day >= $3',
+    [merchantId, documentId, day],
+  );
+  if (used) return;
+  await tx.run(
+    `insert into document_uses (merchant_id, document_id, day) values ($1, $2, $3)
+      on conflict (merchant_id, document_id) do update set day = excluded.day`,
+    [merchantId, documentId, day],
+  );
 }
 
 async function removeUnjudged(queries: Queries, merchantId: MerchantId): Promise<void> {

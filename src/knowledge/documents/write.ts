@@ -87,6 +87,10 @@ export async function changeDocument(
 export const isSame = (current: Document, { title, body }: Content) =>
   title === current.title && body === current.body;
 
+/** What the wordings of a document take. Its trigger counts them with it. */
+const bytesOfAll = (wordings: readonly string[] = []) =>
+  wordings.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+
 /** Writes the next version of documents that the caller has locked. */
 export async function writeVersions(
   tx: Queries,
@@ -101,18 +105,19 @@ export async function writeVersions(
   );
   const params: Param[] = [merchantId, origin.at.toISOString()];
   const rows = changes.map(({ id, content }) => {
-    const [idName, ...texts] = parametersOf(params, [
-      id,
-      content.title,
-      content.body,
-      ...wordColumns(content, wordings.get(id)),
+    const own = wordings.get(id);
+    const [idName, bytes, ...texts] = parametersOf(params, [
+      ...[id, bytesOfAll(own)],
+      ...[content.title, content.body, ...wordColumns(content, own)],
     ]);
-    return `(cast(${idName} as bigint), ${texts})`;
+    return `(cast(${idName} as bigint), cast(${bytes} as bigint), ${texts})`;
   });
   const documents = await tx.run<Document>(
-    `with change (document_id, new_title, new_body, new_title_words, new_words, new_word_forms) as (values ${rows})
+    `with change (document_id, bytes, new_title, new_body, new_title_words, new_words, new_word_forms)
+        as (values ${rows})
       update documents set title = new_title, body = new_body, updated_at = $2, version = version + 1,
-        title_words = new_title_words, words = new_words, word_forms = new_word_forms
+        title_words = new_title_words, words = new_words, word_forms = new_word_forms, wordings_bytes = change.bytes,
+        former_bytes = former_bytes + octet_length(title) + octet_length(body)
       from change where merchant_id = $1 and id = document_id and id in (select document_id from change)
       returning ${FIELDS}`,
     // Without the sub-select SQLite joins the other way round and reads all of the merchant's documents.
@@ -137,13 +142,15 @@ export async function indexAgain(
   );
   const params: Param[] = [merchantId, at.toISOString()];
   const rows = documents.map((document) => {
-    const [, words, forms] = wordColumns(document, wordings.get(document.id));
-    const [idName, ...texts] = parametersOf(params, [document.id, words, forms]);
-    return `(cast(${idName} as bigint), ${texts})`;
+    const own = wordings.get(document.id);
+    const [, words, forms] = wordColumns(document, own);
+    const [idName, bytes, ...texts] = parametersOf(params, [document.id, bytesOfAll(own), words, forms]);
+    return `(cast(${idName} as bigint), cast(${bytes} as bigint), ${texts})`;
   });
   await tx.run(
-    `with change (document_id, new_words, new_word_forms) as (values ${rows})
-      update documents set updated_at = $2, words = new_words, word_forms = new_word_forms
+    `with change (document_id, bytes, new_words, new_word_forms) as (values ${rows})
+      update documents set updated_at = $2, words = new_words, word_forms = new_word_forms,
+        wordings_bytes = change.bytes
       from change where merchant_id = $1 and id = document_id and id in (select document_id from change)`,
     params,
   );

@@ -2,8 +2,8 @@ import type { AskBody, Deliver } from '../../contract/asks.ts';
 import type { Candidate } from '../../contract/find.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { checkConversation, type NewConversation } from '../../conversations/rules.ts';
+import { CONVERSATION_BYTES } from '../../conversations/storage.ts';
 import {
-  CONVERSATION_BYTES,
   type Conversation,
   completeConversation,
   findByPhone,

@@ -8,7 +8,7 @@ import { type Days, dayIndexOf } from '../days.ts';
 import { percentileOf } from './histogram.ts';
 
 /**
- * What was asked and answered, from counts that triggers keep (migration 0026): a request reads a row per busy quarter of
+ * What was asked and answered, from counts that are kept with every change: a request reads a row per busy quarter of
  * an hour, however many notifications there are. Times and people are counted per day in UTC, so at the edges of a week
  * they may differ by some hours from the merchant's days.
  */

@@ -1,13 +1,30 @@
 import { listPeople } from '../../auth/people.ts';
 import type { MerchantId, UserId } from '../../contract/ids.ts';
 import { NOTES_MAX, type Note } from '../../contract/teamwork.ts';
-import type { Database, Queries, Transaction } from '../../database/database.ts';
+import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
 import { noteNotFound, noteNotYours, notificationNotFound, tooManyNotes } from '../../errors.ts';
 import { logEvents } from '../../events/record.ts';
 
-/** What a note takes besides its text. The triggers count with the same number. */
+/** What a note takes besides its text. */
 const ROW_BYTES = 200;
 export const noteBytes = (text: string) => Buffer.byteLength(text) + ROW_BYTES;
+
+/**
+ * After a change of the notes of a notification that the caller has locked. It counts their bytes, so that the trigger
+ * frees them with it, and that everybody who looks at the inbox hears of it.
+ */
+export async function countNotes(
+  tx: Transaction,
+  merchantId: MerchantId,
+  notificationId: number,
+  bytes: number,
+): Promise<void> {
+  await tx.run('update notifications set notes_bytes = notes_bytes + $3 where merchant_id = $1 and id = $2', [
+    merchantId,
+    notificationId,
+    bytes,
+  ]);
+}
 
 /** Assigns it, and logs that. False if it is so already, or if there is no such notification. */
 export async function assignNotification(
@@ -77,6 +94,7 @@ export async function insertNote(
       values ($1, $2, $3, $4, $5, $6) returning id, user_id, text, mentions, created_at`,
     [merchantId, notificationId, userId, text, JSON.stringify(mentions), at.toISOString()],
   );
+  await countNotes(tx, merchantId, notificationId, noteBytes(text));
   // Without the text: it is only for the merchant's people.
   const data = {
     notification_id: notificationId,
@@ -89,6 +107,8 @@ export async function insertNote(
   return { ...row!, conversation_id };
 }
 
+const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update of n' };
+
 /** Its author may delete it, and an owner. */
 export async function deleteNote(
   tx: Transaction,
@@ -100,13 +120,18 @@ export async function deleteNote(
   const row = await tx.one<{ user_id: number | null }>(
     `select t.user_id from notifications n
       left join notification_notes t on t.merchant_id = n.merchant_id and t.notification_id = n.id and t.id = $3
-      where n.merchant_id = $1 and n.id = $2`,
+      where n.merchant_id = $1 and n.id = $2 ${LOCKED[tx.engine]}`,
     [merchantId, notificationId, noteId],
   );
   if (!row) throw notificationNotFound();
   if (row.user_id === null) throw noteNotFound();
   if (row.user_id !== userId && !isOwner) throw noteNotYours();
-  await tx.run('delete from notification_notes where merchant_id = $1 and id = $2', [merchantId, noteId]);
+  const [gone] = await tx.run<{ text: string }>(
+    'delete from notification_notes where merchant_id = $1 and id = $2 returning text',
+    [merchantId, noteId],
+  );
+  // Somebody else may have deleted it a moment ago.
+  if (gone) await countNotes(tx, merchantId, notificationId, -noteBytes(gone.text));
 }
 
 /** With the names of today. Somebody who can no longer sign in keeps theirs. */

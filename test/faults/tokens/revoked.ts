@@ -27,7 +27,10 @@ export async function measureRevocations(deskbell: Deskbell, rounds: number) {
   const ways: (() => Promise<{ token: string; revoke: () => Promise<unknown> }>)[] = [
     async () => {
       const { token, userId, sessionId } = await signIn();
-      return { token, revoke: () => endSession(other, userId, sessionId, clock.now()) };
+      return {
+        token,
+        revoke: () => other.transaction((tx) => endSession(tx, userId, sessionId, clock.now())),
+      };
     },
     async () => {
       const { token, userId } = await signIn();

@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Queries, Transaction } from '../database/database.ts';
+import { idIn } from '../database/ids.ts';
+
+/** What a merchant's conversations and messages take, and their version: the only SQL on conversation_storage. */
+
+export const CONVERSATION_BYTES = 500;
+
+/** A SQL expression: what a merchant's conversations and their messages take. */
+export const conversationBytes = (merchantId: string) =>
+  `coalesce((select bytes from conversation_storage where merchant_id = ${merchantId}), 0)`;
+
+/** For whoever adds or removes rows, in the same transaction. Fewer bytes are negative. */
+export async function countBytes(tx: Transaction, merchantId: MerchantId, bytes: number): Promise<void> {
+  await tx.run(
+    `insert into conversation_storage (merchant_id, bytes) values ($1, $2)
+      on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes
+      returning merchant_id`,
+    [merchantId, bytes],
+  );
+}
+
+/** The same after a change that everybody hears of, who looks at the conversations. */
+export async function renewVersion(tx: Transaction, merchantId: MerchantId, bytes = 0): Promise<void> {
+  await tx.run(
+    `insert into conversation_storage (merchant_id, bytes, version) values ($1, $2, $3)
+      on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes,
+        version = excluded.version
+      returning merchant_id`,
+    [merchantId, bytes, randomBytes(12).toString('hex')],
+  );
+}
+
+/** A merchant's version is a new random value after every message, and when a conversation is taken over. */
+export async function readConversationVersions(
+  queries: Queries,
+  merchantIds: readonly MerchantId[],
+): Promise<Map<MerchantId, { conversations: string }>> {
+  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
+    `select merchant_id, version from conversation_storage where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+    [merchantIds],
+  );
+  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, { conversations: version }]));
+}
