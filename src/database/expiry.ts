@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Database, Engine } from './database.ts';
+import type { Database, Engine, Param } from './database.ts';
+import { deleteByKey, primaryKeyOf } from './spread/keys.ts';
 
 /** Rows that are no longer needed after some time. */
 export interface Expiring {
@@ -27,24 +28,61 @@ const AMONG: Record<Engine, (rows: string) => string> = {
  */
 export async function removeExpired(
   database: Database,
-  { table, column, keptMs, where }: Expiring,
+  expiring: Expiring,
   at: Date,
   stop?: AbortSignal,
 ): Promise<number> {
-  const row = ROW[database.engine];
-  // The order makes PostgreSQL use the column's index; without it, it scanned the table when little had expired.
-  const expired = where === undefined ? `${column} < $1` : `${column} < $1 and ${where}`;
-  const rows = `select ${row} from ${table} where ${expired} order by ${column} limit ${BATCH_SIZE}`;
+  const { table, column, keptMs } = expiring;
   const before = new Date(at.getTime() - keptMs).toISOString();
-  let removed = 0;
-  for (;;) {
-    const gone = await database.run(
-      // The condition appears twice: PostgreSQL checks it again for a row that was changed in the meantime.
-      `delete from ${table} where ${row} ${AMONG[database.engine](rows)} and ${expired} returning 1 as gone`,
-      [before],
-    );
+  const key = database.isSpread ? await primaryKeyOf(database, table) : [];
+  if (key[0] === 'merchant_id') return removeOfMerchants(database, expiring, key, before, stop);
+  const row = ROW[database.engine];
+  const isExpired = conditionOf(expiring, '$1');
+  // The order makes PostgreSQL use the column's index; without it, it scanned the table when little had expired.
+  const rows = `select ${row} from ${table} where ${isExpired} order by ${column} limit ${BATCH_SIZE}`;
+  // The condition appears twice: PostgreSQL checks it again for a row that was changed in the meantime.
+  const sql = `delete from ${table} where ${row} ${AMONG[database.engine](rows)} and ${isExpired} returning 1 as gone`;
+  return removeInBatches(database, sql, [before], stop);
+}
+
+const conditionOf = ({ column, where }: Expiring, before: string) =>
+  where === undefined ? `${column} < ${before}` : `${column} < ${before} and ${where}`;
+
+async function removeInBatches(
+  database: Database,
+  sql: string,
+  params: readonly Param[],
+  stop: AbortSignal | undefined,
+): Promise<number> {
+  for (let removed = 0; ; await nextTurn()) {
+    const gone = await database.run(sql, params);
     removed += gone.length;
     if (gone.length < BATCH_SIZE || stop?.aborted) return removed;
-    await nextTurn();
+  }
+}
+
+/** On a cluster: looks for merchants with expired rows, and removes those of one merchant after another. */
+async function removeOfMerchants(
+  database: Database,
+  expiring: Expiring,
+  key: readonly string[],
+  before: string,
+  stop: AbortSignal | undefined,
+): Promise<number> {
+  const { table, column } = expiring;
+  const where = conditionOf(expiring, '$2');
+  const sql = deleteByKey(table, key, { where, orderBy: column, limit: BATCH_SIZE });
+  for (let removed = 0; ; ) {
+    const oldest = await database.all<{ merchant_id: number }>(
+      `select merchant_id from ${table} where ${conditionOf(expiring, '$1')} order by ${column} limit ${BATCH_SIZE}`,
+      [before],
+    );
+    let count = 0;
+    for (const merchantId of new Set(oldest.map(({ merchant_id }) => merchant_id))) {
+      if (stop?.aborted) return removed + count;
+      count += await removeInBatches(database, sql, [merchantId, before], stop);
+    }
+    removed += count;
+    if (oldest.length < BATCH_SIZE || count === 0) return removed;
   }
 }
