@@ -1,7 +1,8 @@
-import { isActiveUser, isSessionOpenAt } from '../auth/columns.ts';
+import { isActiveUser, isSessionOpen } from '../auth/columns.ts';
 import { SUBSCRIPTIONS_MAX } from '../contract/alerts.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
+import { insertRows } from '../database/insert.ts';
 import { removeQueue } from '../delivery/queue/endpointEvents.ts';
 import { PUSH_QUEUES } from '../delivery/queue/table.ts';
 import { tooManyDevices } from '../errors.ts';
@@ -46,6 +47,7 @@ export async function subscribe(
 ): Promise<void> {
   const fingerprint = vault.fingerprint(browser.endpoint, ENDPOINT);
   for (const stored of vault.fingerprints(browser.endpoint, ENDPOINT)) {
+    // Whose it was is not known, so on a cluster this visits every node. It is rare, and finds it by an index.
     const known = await database.all<{ merchant_id: MerchantId; id: number; user_id: number }>(
       'select merchant_id, id, user_id from push_subscriptions where fingerprint = $1 limit 100',
       [stored],
@@ -70,16 +72,16 @@ export async function subscribe(
       [merchantId, userId, fingerprint],
     ))!;
     if (own >= SUBSCRIPTIONS_MAX || all >= PER_MERCHANT_MAX) throw tooManyDevices(SUBSCRIPTIONS_MAX);
-    await tx.run(
-      `insert into push_subscriptions (merchant_id, user_id, session_id, fingerprint, sealed, language, created_at)
-        values ($1, $2, $3, $4, $5, $6, $7)
-        on conflict (merchant_id, user_id, fingerprint) do update set session_id = excluded.session_id,
-          sealed = excluded.sealed, language = excluded.language returning id`,
-      [
-        ...[merchantId, userId, sessionId ?? null, fingerprint],
-        ...[vault.seal(JSON.stringify(browser), purposeOf(merchantId)), language, at.toISOString()],
-      ],
-    );
+    const row = {
+      ...{ merchant_id: merchantId, user_id: userId, session_id: sessionId ?? null, fingerprint, language },
+      sealed: vault.seal(JSON.stringify(browser), purposeOf(merchantId)),
+      created_at: at.toISOString(),
+    };
+    await insertRows(tx, 'push_subscriptions', [row], {
+      onConflict: `(merchant_id, user_id, fingerprint) do update set session_id = excluded.session_id,
+        sealed = excluded.sealed, language = excluded.language`,
+      returning: 'id',
+    });
   });
 }
 
@@ -90,12 +92,15 @@ async function removeEnded(
   userId: UserId,
   at: Date,
 ): Promise<void> {
-  const ended = await database.all<{ id: number }>(
-    `select id from push_subscriptions where merchant_id = $1 and user_id = $2
-      and session_id is not null and not ${isSessionOpenAt('push_subscriptions.session_id', '$3')}`,
-    [merchantId, userId, at.toISOString()],
+  const known = await database.all<{ id: number; session_id: string }>(
+    `select id, session_id from push_subscriptions where merchant_id = $1 and user_id = $2
+      and session_id is not null`,
+    [merchantId, userId],
   );
-  for (const { id } of ended) await database.transaction((tx) => removeSubscription(tx, merchantId, id));
+  for (const { id, session_id } of known) {
+    if (!(await isSessionOpen(database, session_id, at)))
+      await database.transaction((tx) => removeSubscription(tx, merchantId, id));
+  }
 }
 
 /** What waits for it is not sent any more. */
@@ -153,6 +158,14 @@ export interface Subscription {
   isActive: boolean;
 }
 
+interface Row {
+  user_id: UserId;
+  session_id: string | null;
+  sealed: string;
+  language: string;
+  active: number;
+}
+
 export async function findSubscription(
   queries: Queries,
   vault: Vault,
@@ -160,16 +173,16 @@ export async function findSubscription(
   id: number,
   at: Date,
 ): Promise<Subscription | undefined> {
-  const row = await queries.one<{ user_id: UserId; sealed: string; language: string; active: number }>(
-    `select user_id, sealed, language,
-        case when ${isActiveUser('push_subscriptions.user_id')}
-          and (session_id is null or ${isSessionOpenAt('push_subscriptions.session_id', '$3')}) then 1 else 0 end as active
+  const row = await queries.one<Row>(
+    `select user_id, session_id, sealed, language,
+        case when ${isActiveUser('push_subscriptions.user_id')} then 1 else 0 end as active
       from push_subscriptions where merchant_id = $1 and id = $2`,
-    [merchantId, id, at.toISOString()],
+    [merchantId, id],
   );
   if (!row) return undefined;
-  return {
-    ...{ merchantId, id, userId: row.user_id, language: row.language, isActive: row.active === 1 },
-    browser: JSON.parse(vault.open(row.sealed, purposeOf(merchantId))),
-  };
+  const { user_id: userId, session_id, language } = row;
+  const isActive =
+    row.active === 1 && (session_id === null || (await isSessionOpen(queries, session_id, at)));
+  const browser = JSON.parse(vault.open(row.sealed, purposeOf(merchantId)));
+  return { merchantId, id, userId, language, isActive, browser };
 }

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { EVENTS, type EventName, type MergeRule } from '../contract/auditEvents.ts';
-import type { Engine, Queries } from '../database/database.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Queries } from '../database/database.ts';
+import { insertRows } from '../database/insert.ts';
 import { shortAddress } from '../http/address.ts';
 
 /** Who did it. Give the whole address: only the shortened one is stored. */
@@ -62,41 +64,39 @@ const named = new LRUCache<string, number>({ max: 10_000, ttl: 3_600_000 });
 
 /** Writes an event. Use the transaction of the change, so that neither exists without the other. */
 export async function recordEvent(queries: Queries, event: Event): Promise<void> {
-  const { what, who, at } = event;
-  const userId = 'userId' in who ? who.userId : null;
-  const keyId = 'keyId' in who ? who.keyId : null;
-  const name = 'name' in who ? who.name : null;
-  const address = 'address' in who ? shortAddress(who.address).slice(0, 64) : null;
-  const about = JSON.stringify(event.about ?? {});
-  await queries.run(
-    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, merge_key, count, key_id)
-      values ($1, $2, $2, $3, $4, $5, coalesce($6, (select u.name from users u where u.id = $5)), $7, $8, $9, $10, $11)
-      on conflict (merchant_id, merge_key) where merge_key is not null do update set
-        count = audit_events.count + excluded.count, last_at = excluded.last_at,
-        address = case when audit_events.address is not distinct from excluded.address
-          then audit_events.address else 'several' end,
-        about = case when audit_events.about = excluded.about then audit_events.about else '{}' end
-      returning id`,
-    [
-      event.merchantId ?? NO_MERCHANT,
-      at.toISOString(),
-      what,
-      who.kind,
-      userId,
-      name,
-      address,
-      about,
-      mergeKeyOf(event, userId ?? keyId ?? name, address),
-      event.count ?? 1,
-      keyId,
-    ],
-  );
+  const row = rowOf(event, await nameOf(queries, event.who));
+  await insertRows(queries, 'audit_events', [row], {
+    onConflict: `(merchant_id, merge_key) where merge_key is not null do update set
+      count = audit_events.count + excluded.count, last_at = excluded.last_at,
+      address = case when audit_events.address is not distinct from excluded.address
+        then audit_events.address else 'several' end,
+      about = case when audit_events.about = excluded.about then audit_events.about else '{}' end`,
+    returning: 'id',
+  });
 }
 
-const ABOUTS: Readonly<Record<Engine, string>> = {
-  sqlite: 'select value from json_each($6)',
-  postgres: 'select json_array_elements_text(cast($6 as json)) as value',
-};
+/** The name at that time. Not as a part of the insert, which a cluster refuses. */
+async function nameOf(queries: Queries, who: Who): Promise<string | null> {
+  if ('name' in who) return who.name;
+  if (!('userId' in who)) return null;
+  const sql = 'select name from users where id = $1';
+  return (await queries.one<{ name: string }>(sql, [who.userId]))?.name ?? null;
+}
+
+function rowOf(event: Event, name: string | null) {
+  const { what, who, merchantId } = event;
+  const userId = 'userId' in who ? who.userId : null;
+  const keyId = 'keyId' in who ? who.keyId : null;
+  const address = 'address' in who ? shortAddress(who.address).slice(0, 64) : null;
+  const at = event.at.toISOString();
+  const ownName = 'name' in who ? who.name : null;
+  return {
+    ...{ merchant_id: (merchantId ?? NO_MERCHANT) as MerchantId, at, last_at: at, what, actor: who.kind },
+    ...{ user_id: userId, key_id: keyId, name, address, about: JSON.stringify(event.about ?? {}) },
+    ...{ merge_key: mergeKeyOf(event, userId ?? keyId ?? ownName, address), count: event.count ?? 1 },
+  };
+}
+
 /** Above this, one event with their number is enough. */
 const NAMED_AT_ONCE_MAX = 100;
 
@@ -111,19 +111,9 @@ export async function recordOfConversations(
   const isMany = conversationIds.length > NAMED_AT_ONCE_MAX;
   await recordEvent(queries, { ...event, about: first, count: isMany ? conversationIds.length : 1 });
   if (isMany || others.length === 0) return;
-  const { what, who, at, merchantId } = event;
-  await queries.run(
-    // What is the same for all of them is copied from the first.
-    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, count, key_id)
-      select e.merchant_id, e.at, e.last_at, e.what, e.actor, e.user_id, e.name, e.address, a.value, 1, e.key_id
-        from (select * from audit_events where merchant_id = $1 and at = $2 and what = $3 and actor = $4 and about = $5
-          order by id desc limit 1) e cross join (${ABOUTS[queries.engine]}) a
-      returning id`,
-    [
-      ...[merchantId ?? NO_MERCHANT, at.toISOString(), what, who.kind, JSON.stringify(first)],
-      JSON.stringify(others.map((about) => JSON.stringify(about))),
-    ],
-  );
+  const name = await nameOf(queries, event.who);
+  const rows = others.map((about) => ({ ...rowOf({ ...event, about }, name), merge_key: null }));
+  await insertRows(queries, 'audit_events', rows, { returning: 'id' });
 }
 
 /** After the migrations, because they create the table. */

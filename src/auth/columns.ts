@@ -15,9 +15,12 @@ export const personWire = (engine: Engine, userId: string) =>
 export const isActiveUser = (userId: string) =>
   `exists (select 1 from users u where u.id = ${userId} and u.disabled_at is null)`;
 
-/** The condition that a session has not ended. */
-export const isSessionOpenAt = (sessionId: string, at: string) =>
-  `exists (select 1 from sessions s where s.id = ${sessionId} and s.revoked_at is null and s.expires_at > ${at})`;
+/** In a statement of its own: on a cluster, sessions are on the coordinator, and what merchants have is not. */
+export const isSessionOpen = async (queries: Reads, sessionId: string, at: Date): Promise<boolean> =>
+  (await queries.one('select id from sessions where id = $1 and revoked_at is null and expires_at > $2', [
+    sessionId,
+    at.toISOString(),
+  ])) !== undefined;
 
 /** A key's name as a sub-select, for another statement. Revoked keys keep theirs. */
 export const keyNameOf = (merchantId: string, keyId: string) =>

@@ -3,7 +3,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
 import { lastOwner, userNotFound } from '../errors.ts';
 import { revokeMachineKey } from './machineKeys/store.ts';
-import { removeResetsMadeBy } from './passwords/reset.ts';
+import { removeResets, removeResetsMadeBy } from './passwords/reset.ts';
 import { endSessionsOf } from './sessions/store.ts';
 import { removeInvitesOf } from './team/invites.ts';
 import { hasOtherOwner, isActiveOwner, lockTeam } from './team/members.ts';
@@ -14,16 +14,16 @@ export async function disableTeam(tx: Transaction, merchantId: MerchantId, at: D
     'update users set disabled_at = coalesce(disabled_at, $2) where merchant_id = $1 returning id',
     [merchantId, at.toISOString()],
   );
-  for (const { id } of users) await endSessionsOf(tx, id, at);
+  for (const { id } of users) {
+    await endSessionsOf(tx, id, at);
+    await removeResets(tx, id);
+  }
   const keys = await tx.all<{ id: number }>(
     'select id from machine_keys where merchant_id = $1 and revoked_at is null',
     [merchantId],
   );
   for (const { id } of keys) await revokeMachineKey(tx, merchantId, id, at);
   await tx.run('delete from invites where merchant_id = $1', [merchantId]);
-  await tx.run('delete from password_resets where user_id in (select id from users where merchant_id = $1)', [
-    merchantId,
-  ]);
 }
 
 /** The name that histories show instead. */

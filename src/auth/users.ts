@@ -134,10 +134,10 @@ interface OwnPasswordChange {
 export async function changeOwnPassword(database: Database, change: OwnPasswordChange): Promise<boolean> {
   const { userId, sessionId, formerHash, passwordHash } = change;
   const changed = await database.transaction(async (tx) => {
+    if (sessionId !== undefined && !(await isOpenSession(tx, sessionId))) return false;
     const [user] = await tx.run<ChangedUser>(
-      `update users set password_hash = $2 where id = $1 and password_hash = $3 and disabled_at is null
-        ${sessionId === undefined ? '' : `and ${isOpenSession('$4')}`} ${CHANGED}`,
-      [userId, passwordHash, formerHash, ...(sessionId === undefined ? [] : [sessionId])],
+      `update users set password_hash = $2 where id = $1 and password_hash = $3 and disabled_at is null ${CHANGED}`,
+      [userId, passwordHash, formerHash],
     );
     if (user) await afterNewPassword(tx, user, change);
     return user !== undefined;

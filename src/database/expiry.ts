@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Engine, Transaction } from './database.ts';
+import type { Database, Engine, Param, Transaction } from './database.ts';
+import { deleteByKey, primaryKeyOf } from './spread/keys.ts';
 
 /** Rows that are no longer needed after some time. */
 export interface Expiring {
@@ -33,38 +34,90 @@ const AMONG: Record<Engine, (rows: string) => string> = {
  */
 export async function removeExpired(
   database: Database,
-  { table, column, keptMs, where, counted }: Expiring,
+  expiring: Expiring,
   at: Date,
   stop?: AbortSignal,
 ): Promise<number> {
-  const row = ROW[database.engine];
-  // The order makes PostgreSQL use the column's index; without it, it scanned the table when little had expired.
-  const expired = where === undefined ? `${column} < $1` : `${column} < $1 and ${where}`;
-  const rows = `select ${row} from ${table} where ${expired} order by ${column} limit ${BATCH_SIZE}`;
+  const { table, column, keptMs } = expiring;
   const before = new Date(at.getTime() - keptMs).toISOString();
-  const returning = counted ? `merchant_id, ${counted.bytes}` : '1 as gone';
+  const key = database.isSpread ? await primaryKeyOf(database, table) : [];
+  if (key[0] === 'merchant_id') return removeOfMerchants(database, expiring, key, before, stop);
+  const row = ROW[database.engine];
+  const isExpired = conditionOf(expiring, '$1');
+  // The order makes PostgreSQL use the column's index; without it, it scanned the table when little had expired.
+  const rows = `select ${row} from ${table} where ${isExpired} order by ${column} limit ${BATCH_SIZE}`;
   // The condition appears twice: PostgreSQL checks it again for a row that was changed in the meantime.
-  const sql = `delete from ${table} where ${row} ${AMONG[database.engine](rows)} and ${expired} returning ${returning}`;
-  const removeBatch = async () => {
-    if (!counted) return (await database.run(sql, [before])).length;
-    return database.transaction(async (tx) => {
-      const gone = await tx.run<{ merchant_id: MerchantId; bytes: number }>(sql, [before]);
-      const byMerchant = Map.groupBy(gone, ({ merchant_id }) => merchant_id);
-      // In one order: another process may do the same.
-      for (const [merchantId, own] of [...byMerchant].sort(([a], [b]) => a - b)) {
-        await counted.free(
-          tx,
-          merchantId,
-          own.reduce((sum, { bytes }) => sum + bytes, 0),
-        );
-      }
-      return gone.length;
-    });
-  };
-  for (let removed = 0; ; ) {
-    const count = await removeBatch();
+  const sql = `delete from ${table} where ${row} ${AMONG[database.engine](rows)} and ${isExpired}`;
+  return removeInBatches(database, expiring, { sql, params: [before] }, stop);
+}
+
+const conditionOf = ({ column, where }: Expiring, before: string) =>
+  where === undefined ? `${column} < ${before}` : `${column} < ${before} and ${where}`;
+
+interface Removal {
+  sql: string;
+  params: readonly Param[];
+}
+
+async function removeInBatches(
+  database: Database,
+  expiring: Expiring,
+  removal: Removal,
+  stop: AbortSignal | undefined,
+): Promise<number> {
+  for (let removed = 0; ; await nextTurn()) {
+    const count = await removeBatch(database, expiring, removal);
     removed += count;
     if (count < BATCH_SIZE || stop?.aborted) return removed;
-    await nextTurn();
+  }
+}
+
+async function removeBatch(
+  database: Database,
+  { counted }: Expiring,
+  { sql, params }: Removal,
+): Promise<number> {
+  if (!counted) return (await database.run(`${sql} returning 1 as gone`, params)).length;
+  return database.transaction(async (tx) => {
+    const gone = await tx.run<{ merchant_id: MerchantId; bytes: number }>(
+      `${sql} returning merchant_id, ${counted.bytes}`,
+      params,
+    );
+    const byMerchant = Map.groupBy(gone, ({ merchant_id }) => merchant_id);
+    // In one order: another process may do the same.
+    for (const [merchantId, own] of [...byMerchant].sort(([a], [b]) => a - b)) {
+      await counted.free(
+        tx,
+        merchantId,
+        own.reduce((sum, { bytes }) => sum + bytes, 0),
+      );
+    }
+    return gone.length;
+  });
+}
+
+/** On a cluster: looks for merchants with expired rows, and removes those of one merchant after another. */
+async function removeOfMerchants(
+  database: Database,
+  expiring: Expiring,
+  key: readonly string[],
+  before: string,
+  stop: AbortSignal | undefined,
+): Promise<number> {
+  const { table, column } = expiring;
+  const where = conditionOf(expiring, '$2');
+  const sql = deleteByKey(table, key, { where, orderBy: column, limit: BATCH_SIZE });
+  for (let removed = 0; ; ) {
+    const oldest = await database.all<{ merchant_id: number }>(
+      `select merchant_id from ${table} where ${conditionOf(expiring, '$1')} order by ${column} limit ${BATCH_SIZE}`,
+      [before],
+    );
+    let count = 0;
+    for (const merchantId of new Set(oldest.map(({ merchant_id }) => merchant_id))) {
+      if (stop?.aborted) return removed + count;
+      count += await removeInBatches(database, expiring, { sql, params: [merchantId, before] }, stop);
+    }
+    removed += count;
+    if (oldest.length < BATCH_SIZE || count === 0) return removed;
   }
 }

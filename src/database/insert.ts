@@ -24,11 +24,13 @@ export async function insertRows<Found>(
   const isDrawn = identity !== undefined && !(identity in first);
   const ids = isDrawn ? await queries.newIds(table, rows.length) : [];
   const names = [...Object.keys(first), ...(isDrawn ? [identity] : [])];
-  const params: Param[] = [];
+  // The merchant is the same parameter in each row: so a cluster sees that all rows are on one node.
+  const params: Param[] = [first.merchant_id];
   const lines = rows.map((row, index) => {
-    const places = names.map((name) =>
-      params.push(isDrawn && name === identity ? ids[index]! : (row[name] ?? null)),
-    );
+    const places = names.map((name) => {
+      if (name === 'merchant_id') return 1;
+      return params.push(isDrawn && name === identity ? ids[index]! : (row[name] ?? null));
+    });
     return `(${places.map((place) => `$${place}`)})`;
   });
   return queries.run<Found>(

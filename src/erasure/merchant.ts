@@ -3,7 +3,8 @@ import { recordEvent, SERVER, type Who } from '../audit/record.ts';
 import { disableTeam } from '../auth/erase.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { phonesOf } from '../conversations/erase.ts';
-import type { Database, Engine, Transaction } from '../database/database.ts';
+import type { Database, Engine, Reads, Transaction } from '../database/database.ts';
+import { deleteByKey, primaryKeyOf } from '../database/spread/keys.ts';
 import { haveWritten, removeStopsOf } from '../delivery/erase.ts';
 import { blankMerchant, type Deleting, markDeleting, removeMerchant } from '../merchants/delete.ts';
 import { AGAIN_AFTER_MS } from './erase.ts';
@@ -106,12 +107,16 @@ export async function deleteSome(
 
 const lockName = (merchantId: MerchantId) => `delete merchant ${merchantId}`;
 
-const batchSql = (engine: Engine, table: string) => {
+async function batchSql(queries: Reads, table: string): Promise<string> {
+  if (queries.isSpread) {
+    const key = await primaryKeyOf(queries, table);
+    return `${deleteByKey(table, key, { limit: BATCH_MAX })} returning merchant_id`;
+  }
   const rows = (row: string) => `select ${row} from ${table} where merchant_id = $1 limit ${BATCH_MAX}`;
-  return engine === 'sqlite'
+  return queries.engine === 'sqlite'
     ? `delete from ${table} where rowid in (${rows('rowid')}) returning merchant_id`
     : `delete from ${table} where ctid = any(array(${rows('ctid')})) and merchant_id = $1 returning merchant_id`;
-};
+}
 
 /** Undefined if another process removes this merchant. */
 async function removeBatch(
@@ -127,6 +132,6 @@ async function removeBatch(
   }
   return database.transaction(async (tx) => {
     if (!(await tx.tryLock(lockName(merchantId)))) return undefined;
-    return (await tx.run(batchSql(tx.engine, table), [merchantId])).length;
+    return (await tx.run(await batchSql(tx, table), [merchantId])).length;
   });
 }

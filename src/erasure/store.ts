@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Engine, Queries, Transaction } from '../database/database.ts';
+import { insertRows } from '../database/insert.ts';
 import { NOBODY, type Person } from './person/person.ts';
 import type { ChannelsOf } from './windows.ts';
 
@@ -32,11 +33,15 @@ export async function addErasure(
   merchantId: MerchantId,
   { step, person, at }: { step: Step; person: Person; at: Date },
 ): Promise<void> {
-  await tx.run(
-    `insert into erasures (merchant_id, person, step, due_at, created_at) values ($1, $2, $4, $3, $3)
-      returning id`,
-    [merchantId, JSON.stringify(person), at.toISOString(), step],
-  );
+  const time = at.toISOString();
+  const row = {
+    merchant_id: merchantId,
+    person: JSON.stringify(person),
+    step,
+    due_at: time,
+    created_at: time,
+  };
+  await insertRows(tx, 'erasures', [row], { returning: 'id' });
 }
 
 interface Row {

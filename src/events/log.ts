@@ -1,8 +1,9 @@
 import type { Event, EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Engine, Queries, Reads } from '../database/database.ts';
+import type { Database, Engine, Param, Queries, Reads, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { idIn, ownIdIn } from '../database/ids.ts';
+import { insertRows } from '../database/insert.ts';
 
 /** A merchant's events, in the order of their positions. */
 
@@ -14,6 +15,8 @@ export const expiringEvents = (keptDays: number): Expiring => ({
 });
 
 const NUMBER_MAX = 1000;
+/** With one insert, where each event has parameters of its own. */
+const WRITTEN_AT_ONCE = 100;
 /** Of one merchant in one round, so that the others get their turn. */
 const BATCHES_MAX = 10;
 /** Of a merchant. The oldest are removed when new ones are numbered. */
@@ -58,14 +61,19 @@ const MERCHANTS: Readonly<Record<Engine, string>> = {
   postgres: 'select unnest(cast($1 as bigint[])) as id',
 };
 
+/** The same where the tables are spread: it visits the nodes of these merchants. */
+const OF_MERCHANTS = idIn('postgres', 'merchant_id', '$1');
+
 /** Those of the merchants that have events without a position. */
 export async function withNewEvents(
   queries: Queries,
   merchantIds: readonly MerchantId[],
 ): Promise<MerchantId[]> {
   const rows = await queries.all<{ id: MerchantId }>(
-    `select m.id from (${MERCHANTS[queries.engine]}) m
-      where exists (select 1 from new_events e where e.merchant_id = m.id)`,
+    queries.isSpread
+      ? `select distinct merchant_id as id from new_events where ${OF_MERCHANTS}`
+      : `select m.id from (${MERCHANTS[queries.engine]}) m
+          where exists (select 1 from new_events e where e.merchant_id = m.id)`,
     [merchantIds],
   );
   return rows.map(({ id }) => id);
@@ -101,15 +109,9 @@ export async function numberBatch(database: Database, merchantId: MerchantId): P
     );
     if (rows.length === 0) return 0;
     // Each by its `seq`, not up to the last: one with a lower `seq` may have been committed meanwhile.
-    const isNumbered = ownIdIn(tx, '$1', '$2', 'seq');
     const seqs = rows.map(({ seq }) => seq);
-    await tx.run(
-      `insert into events (merchant_id, position, ${FIELDS})
-        select merchant_id, cast($3 as bigint) + row_number() over (order by seq), ${FIELDS}
-          from new_events where ${isNumbered}`,
-      [merchantId, seqs, log!.last_position],
-    );
-    await tx.run(`delete from new_events where ${isNumbered}`, [merchantId, seqs]);
+    await giveNumbers(tx, merchantId, seqs, log!.last_position);
+    await tx.run(`delete from new_events where ${ownIdIn(tx, '$1', '$2', 'seq')}`, [merchantId, seqs]);
     const last = log!.last_position + rows.length;
     await tx.run('update event_logs set last_position = $2 where merchant_id = $1', [merchantId, last]);
     await tx.run('delete from events where merchant_id = $1 and position <= $2', [
@@ -119,6 +121,35 @@ export async function numberBatch(database: Database, merchantId: MerchantId): P
     return rows.length;
   });
   return numbered === NUMBER_MAX;
+}
+
+/** On a cluster it reads the events before it writes them: there, an insert of a select takes a hundred times as long. */
+async function giveNumbers(
+  tx: Transaction,
+  merchantId: MerchantId,
+  seqs: readonly number[],
+  after: number,
+): Promise<void> {
+  if (!tx.isSpread) {
+    await tx.run(
+      `insert into events (merchant_id, position, ${FIELDS})
+        select merchant_id, cast($3 as bigint) + row_number() over (order by seq), ${FIELDS}
+          from new_events where ${ownIdIn(tx, '$1', '$2', 'seq')}`,
+      [merchantId, seqs, after],
+    );
+    return;
+  }
+  for (let from = 0; from < seqs.length; from += WRITTEN_AT_ONCE) {
+    const rows = await tx.all<Record<string, Param>>(
+      `select ${FIELDS} from new_events where ${ownIdIn(tx, '$1', '$2', 'seq')} order by seq`,
+      [merchantId, seqs.slice(from, from + WRITTEN_AT_ONCE)],
+    );
+    await insertRows(
+      tx,
+      'events',
+      rows.map((row, index) => ({ ...row, merchant_id: merchantId, position: after + from + index + 1 })),
+    );
+  }
 }
 
 /**
@@ -131,10 +162,13 @@ export async function numberUnread(
   at: Date,
 ): Promise<void> {
   const merchants = await database.all<{ id: MerchantId; waiting: number | null; oldest: string | null }>(
-    `select m.id, (select e.seq from new_events e where e.merchant_id = m.id
-        order by e.seq limit 1 offset ${NUMBER_MAX}) as waiting,
-        (select e.at from new_events e where e.merchant_id = m.id order by e.seq limit 1) as oldest
-      from (${MERCHANTS[database.engine]}) m`,
+    database.isSpread
+      ? `select merchant_id as id, case when count(*) > ${NUMBER_MAX} then 1 end as waiting, min(at) as oldest
+          from new_events where ${OF_MERCHANTS} group by merchant_id`
+      : `select m.id, (select e.seq from new_events e where e.merchant_id = m.id
+            order by e.seq limit 1 offset ${NUMBER_MAX}) as waiting,
+            (select e.at from new_events e where e.merchant_id = m.id order by e.seq limit 1) as oldest
+          from (${MERCHANTS[database.engine]}) m`,
     [merchantIds],
   );
   const yesterday = new Date(at.getTime() - DAY_MS).toISOString();
@@ -156,10 +190,15 @@ export async function lastPositions(
   return new Map(rows.map(({ merchant_id, last_position }) => [merchant_id, last_position]));
 }
 
-export const lastPosition = async (queries: Queries, merchantId: MerchantId): Promise<number> =>
-  (await lastPositions(queries, [merchantId])).get(merchantId) ?? 0;
+export async function lastPosition(queries: Queries, merchantId: MerchantId): Promise<number> {
+  const row = await queries.one<{ last_position: number }>(
+    'select last_position from event_logs where merchant_id = $1',
+    [merchantId],
+  );
+  return row?.last_position ?? 0;
+}
 
-/** Leaves out positions, of merchants whose log has given them to events that are lost. */
+/** Leaves out positions, of merchants whose log has given them to events that are lost. Not on a cluster. */
 export async function skipPositions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
@@ -206,7 +245,7 @@ export interface LoggedEvent {
 }
 
 const askColumn = (column: 'reference' | 'metadata') =>
-  `(select k.${column} from asks k where k.merchant_id = e.merchant_id and k.id = e.notification_id)`;
+  `(select k.${column} from asks k where k.merchant_id = $1 and k.id = e.notification_id)`;
 
 /** Oldest first. Call `numberEvents` before. */
 export function readEvents(

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
+import { insertRows } from '../database/insert.ts';
 import type { Sealed, Vault } from '../secrets.ts';
 import type { Mail } from './mailer.ts';
 
@@ -70,17 +72,16 @@ export async function enqueueMail(
     );
     return row !== undefined;
   };
+  // From all shops: on a cluster this visits every node, by an index. Nobody causes more mails than the limits allow.
   for (const one of recipients) if (await isFull('recipient', one, perRecipient)) return false;
   if (perMerchant !== undefined && (await isFull('merchant_id', merchantId, perMerchant))) return false;
   const sealed = vault.seal(JSON.stringify({ to, subject, text } satisfies Mail), purposeOf(merchantId));
-  await tx.run(
-    `insert into mails (merchant_id, kind, recipient, sealed, message_id, due_at, expires_at, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $6) returning id`,
-    [
-      ...[merchantId, kind, recipient, sealed, randomUUID()],
-      ...[at.toISOString(), expiresAt?.toISOString() ?? null],
-    ],
-  );
+  const time = at.toISOString();
+  const row = {
+    ...{ merchant_id: merchantId as MerchantId, kind, recipient, sealed, message_id: randomUUID() },
+    ...{ due_at: time, expires_at: expiresAt?.toISOString() ?? null, created_at: time },
+  };
+  await insertRows(tx, 'mails', [row], { returning: 'id' });
   return true;
 }
 

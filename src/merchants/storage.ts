@@ -41,8 +41,20 @@ export function createStorage(columns: readonly string[], bytesMax: number): Sto
 }
 
 /** What each merchant stores. `bytesOf` returns SQL expressions of a merchant. */
-export const listStorage = (
+export async function listStorage(
   queries: Queries,
   bytesOf: (merchantId: string) => readonly string[],
-): Promise<{ id: number; name: string; bytes: number }[]> =>
-  queries.all(`select m.id, m.name, ${bytesOf('m.id').join(' + ')} as bytes from merchants m order by m.id`);
+): Promise<{ id: number; name: string; bytes: number }[]> {
+  const bytes = (merchantId: string) => `${bytesOf(merchantId).join(' + ')} as bytes`;
+  if (!queries.isSpread)
+    return queries.all(`select m.id, m.name, ${bytes('m.id')} from merchants m order by m.id`);
+  const merchants = await queries.all<{ id: number; name: string }>(
+    'select id, name from merchants order by id',
+  );
+  const all: { id: number; name: string; bytes: number }[] = [];
+  for (const merchant of merchants) {
+    const row = await queries.one<{ bytes: number }>(`select ${bytes('$1')}`, [merchant.id]);
+    all.push({ ...merchant, bytes: row!.bytes });
+  }
+  return all;
+}

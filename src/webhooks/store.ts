@@ -3,6 +3,7 @@ import { recordEvent, SERVER } from '../audit/record.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { WEBHOOKS_MAX, type Webhook } from '../contract/webhooks.ts';
 import type { Database, Queries, Reads, Transaction } from '../database/database.ts';
+import { insertRows } from '../database/insert.ts';
 import type { Sealed, Vault } from '../secrets.ts';
 
 /** Merchants' systems that receive events: the only SQL on webhook_endpoints, with positions.ts. */
@@ -134,20 +135,13 @@ export async function insertEndpoint(
     [merchantId],
   );
   if (count!.endpoints >= WEBHOOKS_MAX) return undefined;
-  const [row] = await tx.run<Row>(
-    `insert into webhook_endpoints (merchant_id, sealed_settings, events, description, include_content, position,
-        created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${COLUMNS}`,
-    [
-      merchantId,
-      seal(vault, merchantId, settings),
-      events === null ? null : JSON.stringify(events),
-      description,
-      includeContent ? 1 : 0,
-      position,
-      at.toISOString(),
-    ],
-  );
+  const time = at.toISOString();
+  const inserted = {
+    ...{ merchant_id: merchantId, sealed_settings: seal(vault, merchantId, settings), description, position },
+    ...{ events: events === null ? null : JSON.stringify(events), include_content: includeContent ? 1 : 0 },
+    ...{ created_at: time, updated_at: time },
+  };
+  const [row] = await insertRows<Row>(tx, 'webhook_endpoints', [inserted], { returning: COLUMNS });
   return endpointOf(vault, row!);
 }
 

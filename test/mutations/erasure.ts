@@ -75,7 +75,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a message that was written while its customer was erased is sent',
       file: 'src/delivery/queue/claim.ts',
-      find: "and (endpoint_id > 0 or ${isNotErased('deliveries')})",
+      find: "and (endpoint_id > 0 or ${isNotErased('deliveries', '$1')})",
       replace: '',
       test: 'gets nothing any more, whatever waited, is held, had failed or is written at that moment',
     },

@@ -22,8 +22,11 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a user’s own change overwrites a password that the operator has just set',
       file: 'src/auth/users.ts',
-      find: "password_hash = $3 and disabled_at is null\n        ${sessionId === undefined ? '' : `and ${isOpenSession('$4')}`}",
-      replace: '$3 = $3 and $4 = $4',
+      find: `    if (sessionId !== undefined && !(await isOpenSession(tx, sessionId))) return false;
+    const [user] = await tx.run<ChangedUser>(
+      \`update users set password_hash = $2 where id = $1 and password_hash = $3`,
+      replace: `    const [user] = await tx.run<ChangedUser>(
+      \`update users set password_hash = $2 where id = $1 and $3 = $3`,
       test: 'does not overwrite a password that the operator sets meanwhile, or survive the end of its session',
     },
     {

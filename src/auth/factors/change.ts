@@ -77,17 +77,17 @@ export async function resetFactors(database: Database, userId: number, by: Who, 
 }
 
 /** Returns undefined if the session has ended. */
-function lockUser(
+async function lockUser(
   tx: Transaction,
   userId: number,
   sessionId: string | undefined,
 ): Promise<{ merchant_id: number | null; second_factor_at: string | null } | undefined> {
-  const isOpen = sessionId === undefined ? '' : `and ${isOpenSession('$2')}`;
-  return tx.one(
-    `select merchant_id, second_factor_at from users where id = $1 ${isOpen}
+  const user = await tx.one<{ merchant_id: number | null; second_factor_at: string | null }>(
+    `select merchant_id, second_factor_at from users where id = $1
       ${tx.engine === 'postgres' ? 'for update' : ''}`,
-    sessionId === undefined ? [userId] : [userId, sessionId],
+    [userId],
   );
+  return sessionId === undefined || (await isOpenSession(tx, sessionId)) ? user : undefined;
 }
 
 /** The factors that are in use: not a secret that was never confirmed. */

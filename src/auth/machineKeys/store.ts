@@ -1,6 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { MachineKey, Scope } from '../../contract/machineKeys.ts';
 import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
+import { insertRows } from '../../database/insert.ts';
 import { createKeyText, hashOf, hintOf } from './format.ts';
 
 /** The keys of merchants' programs: the only SQL on machine_keys. */
@@ -35,19 +36,12 @@ export async function createMachineKey(
   );
   if (count!.keys >= KEYS_MAX) return undefined;
   const key = createKeyText();
-  const [row] = await tx.run<Row>(
-    `insert into machine_keys (merchant_id, name, hash, hint, scopes, created_at, expires_at)
-      values ($1, $2, $3, $4, $5, $6, $7) returning ${COLUMNS}`,
-    [
-      merchantId,
-      name,
-      hashOf(key),
-      hintOf(key),
-      [...new Set(scopes)].join(' '),
-      at.toISOString(),
-      expiresAt?.toISOString() ?? null,
-    ],
-  );
+  const inserted = {
+    ...{ merchant_id: merchantId, name, hash: hashOf(key), hint: hintOf(key) },
+    ...{ scopes: [...new Set(scopes)].join(' '), created_at: at.toISOString() },
+    expires_at: expiresAt?.toISOString() ?? null,
+  };
+  const [row] = await insertRows<Row>(tx, 'machine_keys', [inserted], { returning: COLUMNS });
   return { ...keyOf(row!), key };
 }
 
@@ -94,6 +88,7 @@ export interface FoundKey {
   expires_at: string | null;
 }
 
+/** A key does not tell its merchant, so on a cluster this visits every node, by an index. The caller remembers it. */
 export function findMachineKey(queries: Queries, hash: string): Promise<FoundKey | undefined> {
   return queries.one(
     `select id, merchant_id, name, scopes, expires_at from machine_keys where hash = $1 and revoked_at is null`,

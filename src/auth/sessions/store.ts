@@ -46,8 +46,9 @@ export async function openSession(
   return rows.length > 0;
 }
 
-export const isOpenSession = (id: string) =>
-  `exists (select 1 from sessions s where s.id = ${id} and s.revoked_at is null)`;
+/** Not as a part of a statement that changes a user: on a cluster, users are on every node, and sessions are not. */
+export const isOpenSession = async (queries: Queries, id: string): Promise<boolean> =>
+  (await queries.one('select id from sessions where id = $1 and revoked_at is null', [id])) !== undefined;
 
 export interface SessionUser {
   id: number;

@@ -2,6 +2,7 @@ import type { MerchantId, UserId } from '../../contract/ids.ts';
 import type { Invite, NewInvite } from '../../contract/people.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
+import { insertRows } from '../../database/insert.ts';
 import { createOneTimeToken, type OneTimeToken } from '../oneTimeToken.ts';
 
 /** Invitations to a team: the only SQL on invites. */
@@ -24,14 +25,12 @@ export async function createInvite(
   const open = await listInvites(tx, merchantId, at);
   if (open.length >= INVITES_MAX) return undefined;
   const token = createOneTimeToken(merchantId);
-  const [row] = await tx.run<Invite>(
-    `insert into invites (merchant_id, token_hash, role, email, name, created_by, created_at, expires_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${COLUMNS}`,
-    [
-      ...[merchantId, token.hash, role, email ?? null, name ?? null, by],
-      ...[at.toISOString(), new Date(at.getTime() + VALID_MS).toISOString()],
-    ],
-  );
+  const invite = {
+    ...{ merchant_id: merchantId, token_hash: token.hash, role, email: email ?? null, name: name ?? null },
+    ...{ created_by: by, created_at: at.toISOString() },
+    expires_at: new Date(at.getTime() + VALID_MS).toISOString(),
+  };
+  const [row] = await insertRows<Invite>(tx, 'invites', [invite], { returning: COLUMNS });
   return { ...row!, token: token.text };
 }
 

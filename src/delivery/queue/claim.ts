@@ -146,30 +146,39 @@ async function look(queries: Queries, queue: Queue, { channelId, at }: Turn) {
   // again where many messages are blocked, which takes a millisecond.
   const dueOf = (mode: string) => `select * from (
     select id, recipient, mode, state, channel_id, unsettled_since, due_at from deliveries
-      where merchant_id = $1 and endpoint_id = $4 and mode = '${mode}' and state in ${OPEN}
+      where merchant_id = $1 and endpoint_id = $3 and mode = '${mode}' and state in ${OPEN}
         and due_at > '' and due_at <= $2
       order by due_at, id limit ${LOOK_MAX}) due_${mode}`;
   const nextOf = (mode: string) => `(select min(due_at) from deliveries
-      where merchant_id = $1 and endpoint_id = $4 and mode = '${mode}' and state in ${OPEN} and due_at > $2) as next_${mode}`;
+      where merchant_id = $1 and endpoint_id = $3 and mode = '${mode}' and state in ${OPEN} and due_at > $2) as next_${mode}`;
+  const isStopped = `(select 1 from channel_stops where channel_id = $4 and kind = 'refused' and until > $2) as stopped`;
   // A left join, so that the version is returned even if no message is due.
   const rows = await queries.all<
     DueRow & { version: string; next_reply: string; next_campaign: string; stopped: number | null }
   >(
     `select q.version, ${nextOf('reply')}, ${nextOf('campaign')}, d.id, d.mode, d.state, d.channel_id,
-        d.unsettled_since, ${firstOfLane[queries.engine]('$1', 'd.recipient', 'd.mode')} as first_id,
-        (select 1 from channel_stops where channel_id = $3 and kind = 'refused' and until > $2) as stopped
+        d.unsettled_since, ${firstOfLane[queries.engine]('$1', 'd.recipient', 'd.mode')} as first_id
+        ${queries.isSpread ? '' : `, ${isStopped}`}
       from delivery_queues q left join (${dueOf('reply')} union all ${dueOf('campaign')}) d on true
-      where q.merchant_id = $1 and q.endpoint_id = $4 order by d.due_at, d.id`,
-    [queue.merchant_id, at.toISOString(), channelId, queue.endpoint_id],
+      where q.merchant_id = $1 and q.endpoint_id = $3 order by d.due_at, d.id`,
+    [queue.merchant_id, at.toISOString(), queue.endpoint_id, ...(queries.isSpread ? [] : [channelId])],
   );
   const [firstRow] = rows;
   return {
     version: firstRow?.version,
-    isStopped: firstRow?.stopped === 1,
+    // Then after the messages: whoever stops a channel because of a message writes both in one transaction.
+    isStopped: queries.isSpread ? await isRefused(queries, channelId, at) : firstRow?.stopped === 1,
     nextAt: earliest(firstRow?.next_reply, firstRow?.next_campaign),
     rows: rows.filter(({ id }) => id !== null),
   };
 }
+
+/** Where the tables are spread, the stops are on another node than the messages. */
+const isRefused = async (queries: Queries, channelId: string, at: Date): Promise<boolean> =>
+  (await queries.one(
+    `select 1 as stopped from channel_stops where channel_id = $1 and kind = 'refused' and until > $2`,
+    [channelId, at.toISOString()],
+  )) !== undefined;
 
 const earliest = (...times: (string | null | undefined)[]): string =>
   times.filter((time) => time != null).sort()[0] ?? NEVER;
@@ -182,7 +191,7 @@ const takeSql = (
 ) => `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3,
     unsettled_since = null, waiting_for = null, due_at = $4, updated_at = $5
   where ${ownIdIn(dialect, '$1', '$2')} and state in ${OPEN} and due_at <= $5
-    and (endpoint_id > 0 or ${isNotErased('deliveries')})
+    and (endpoint_id > 0 or ${isNotErased('deliveries', '$1')})
   returning ${CLAIMED_COLUMNS}`;
 
 /** Does nothing if something has changed since the look: that change has set when the queue is due. */
@@ -190,8 +199,9 @@ const moveSql = (
   endpoint: string,
   version: string,
   dueAt: string,
+  more = '',
 ) => `update delivery_queues set due_at = ${dueAt}
-  where merchant_id = $1 and endpoint_id = ${endpoint} and version = ${version} returning merchant_id`;
+  where merchant_id = $1 and endpoint_id = ${endpoint} and version = ${version} ${more} returning merchant_id`;
 
 /** Takes the messages and moves the queue: on PostgreSQL in one statement, which saves a round trip and a commit. */
 async function take(
@@ -219,17 +229,35 @@ const SHARED: Record<Engine, string> = { sqlite: '', postgres: 'for share' };
  * Hides messages from further looks until the first of their lane is finished, which makes the next one due. So each
  * is read only once. The first is locked here, so it cannot finish between the look and this statement.
  */
-async function block(queries: Queries, merchantId: MerchantId, rows: readonly DueRow[]): Promise<void> {
-  await queries.run(
-    `with first_ones as (
-        select id as first_id, recipient as customer, mode as lane from deliveries
-          where ${ownIdIn(queries, '$1', '$2')} and state in ${OPEN}
-          order by id ${SHARED[queries.engine]})
+async function block(database: Database, merchantId: MerchantId, rows: readonly DueRow[]): Promise<void> {
+  const firstOnes = `select id as first_id, recipient as customer, mode as lane from deliveries
+    where ${ownIdIn(database, '$1', '$2')} and state in ${OPEN}
+    order by id ${SHARED[database.engine]}`;
+  const firstIds = [...new Set(rows.map(({ first_id }) => first_id))];
+  const ids = rows.map(({ id }) => id);
+  if (database.isSpread) {
+    // A cluster does not lock rows in a part of an update.
+    await database.transaction(async (tx) => {
+      await tx.all(firstOnes, [merchantId, firstIds]);
+      await tx.run(
+        `update deliveries set due_at = '${NEVER}'
+          where merchant_id = $1 and id = any(cast($3 as bigint[])) and state in ('queued', 'waiting')
+            and exists (select 1 from deliveries f where f.merchant_id = $1 and f.id = any(cast($2 as bigint[]))
+              and f.state in ${OPEN} and f.recipient = deliveries.recipient and f.mode = deliveries.mode
+              and f.id < deliveries.id)
+          returning id`,
+        [merchantId, firstIds, ids],
+      );
+    });
+    return;
+  }
+  await database.run(
+    `with first_ones as (${firstOnes})
       update deliveries set due_at = '${NEVER}' from first_ones
-        where ${ownIdIn(queries, '$1', '$3')} and state in ('queued', 'waiting')
+        where ${ownIdIn(database, '$1', '$3')} and state in ('queued', 'waiting')
           and recipient = customer and mode = lane and id > first_id
       returning id`,
-    [merchantId, [...new Set(rows.map(({ first_id }) => first_id))], rows.map(({ id }) => id)],
+    [merchantId, firstIds, ids],
   );
 }
 
@@ -279,12 +307,17 @@ export async function restQueue(
   if (!row || !(await isStill())) return;
   const latest = new Date(at.getTime() + REST_MAX_MS).toISOString();
   const dueAt = until < latest ? until : latest;
-  // Checked in the statement: a channel that is resumed at this moment wakes only queues that already rest.
-  const isStopped =
-    stoppedChannel === undefined ? '' : 'and exists (select 1 from channel_stops where channel_id = $5)';
-  await database.run(
-    `update delivery_queues set due_at = $4 where merchant_id = $1 and endpoint_id = $2 and version = $3 ${isStopped}
-      returning merchant_id`,
-    [merchantId, endpointId, row.version, dueAt, ...(stoppedChannel === undefined ? [] : [stoppedChannel])],
-  );
+  const queue = { merchant_id: merchantId, endpoint_id: endpointId };
+  const move = (queries: Queries) => moveQueue(queries, queue, { version: row.version, dueAt });
+  if (stoppedChannel === undefined) return move(database);
+  // Checked with the change: a channel that is resumed at this moment wakes only queues that already rest.
+  if (!database.isSpread) {
+    const sql = moveSql('$2', '$3', '$4', 'and exists (select 1 from channel_stops where channel_id = $5)');
+    await database.run(sql, [merchantId, endpointId, row.version, dueAt, stoppedChannel]);
+    return;
+  }
+  await database.transaction(async (tx) => {
+    const stop = 'select channel_id from channel_stops where channel_id = $1 for share';
+    if (await tx.one(stop, [stoppedChannel])) await move(tx);
+  });
 }

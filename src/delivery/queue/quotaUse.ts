@@ -26,7 +26,7 @@ export async function customersAhead(
   const row = await queries.one<{ ahead: number }>(
     `select count(distinct recipient) as ahead from (select d.recipient from deliveries d
       where d.merchant_id = $1 and d.id < $2 and d.uses_quota = 1 and d.state in ${OPEN}
-        and coalesce((select r.reached_at from reached_customers r where r.merchant_id = d.merchant_id
+        and coalesce((select r.reached_at from reached_customers r where r.merchant_id = $1
           and r.recipient = d.recipient), '') <= $3
       order by d.id limit $4) first_ones`,
     [merchantId, beforeId, reachedSince, max],

@@ -63,13 +63,10 @@ export const NOT_TAKEN_BACK = `(last_code is null or last_code <> '${TAKEN_BACK}
 export const NUMBER_FIXED = 'NUMBER_FIXED';
 
 /**
- * Nothing is sent to a customer who is being erased. `row` has `merchant_id` and `conversation_id`. This is checked when
+ * Nothing is sent to a customer who is being erased. `row` has a `conversation_id`. This is checked when
  * a message is written, put back and claimed: whoever began before the erasure may write one afterwards.
  */
-export const isNotErased = (
-  row: string,
-  merchantId = `${row}.merchant_id`,
-) => `not exists (select 1 from conversations c
+export const isNotErased = (row: string, merchantId: string) => `not exists (select 1 from conversations c
     where c.merchant_id = ${merchantId} and c.id = ${row}.conversation_id and c.erased_at is not null)`;
 
 /** The longest rest of a queue. If a race leaves a queue resting, it continues after this time. */

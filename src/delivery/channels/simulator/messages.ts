@@ -2,6 +2,7 @@ import type { MerchantId } from '../../../contract/ids.ts';
 import { defineInsert } from '../../../database/chain.ts';
 import type { Engine, Queries } from '../../../database/database.ts';
 import { inSelect } from '../../../database/ids.ts';
+import { insertRows } from '../../../database/insert.ts';
 import { storableText } from '../../../database/text.ts';
 import type { LastWrote, Outgoing } from '../channel.ts';
 
@@ -69,10 +70,9 @@ export async function addAssistantMessage(
   merchantId: MerchantId,
   { phone, text, at }: NewMessage,
 ): Promise<void> {
-  await queries.run(
-    'insert into simulator_messages (merchant_id, phone, from_customer, content, at) values ($1, $2, 0, $3, $4)',
-    [merchantId, phone, text, at.toISOString()],
-  );
+  await insertRows(queries, 'simulator_messages', [
+    { merchant_id: merchantId, phone, from_customer: 0, content: text, at: at.toISOString() },
+  ]);
 }
 
 /** Returns its id. */
@@ -81,10 +81,11 @@ export async function addCustomerMessage(
   merchantId: MerchantId,
   { phone, text, at }: NewMessage,
 ): Promise<number> {
-  const [row] = await queries.run<{ id: number }>(
-    `insert into simulator_messages (merchant_id, phone, from_customer, content, at) values ($1, $2, 1, $3, $4)
-      returning id`,
-    [merchantId, phone, storableText(text), at.toISOString()],
+  const [row] = await insertRows<{ id: number }>(
+    queries,
+    'simulator_messages',
+    [{ merchant_id: merchantId, phone, from_customer: 1, content: storableText(text), at: at.toISOString() }],
+    { returning: 'id' },
   );
   if (!row) throw new Error('the insert returned no row');
   return row.id;

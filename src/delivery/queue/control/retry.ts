@@ -131,7 +131,7 @@ export async function putBack(
       `update deliveries set state = 'queued', recipient = coalesce($3, recipient), attempts = 0, due_at = $4,
           reason = null, last_code = null, waiting_for = null, channel_message_id = null, updated_at = $4,
           requeued_at = $4, attention_at = null
-        where ${ownIdIn(tx, '$1', '$2')} and state = $5 and ${NOT_TAKEN_BACK} and ${isNotErased('deliveries')}
+        where ${ownIdIn(tx, '$1', '$2')} and state = $5 and ${NOT_TAKEN_BACK} and ${isNotErased('deliveries', '$1')}
         returning id`,
       [merchantId, group.ids, group.recipient, at.toISOString(), group.state],
     );

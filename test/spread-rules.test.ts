@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { loadModule } from 'libpg-query';
+import pg from 'pg';
+import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
+import { type Deskbell, startDeskbell } from './harness.ts';
+import { importFiles, leaveRows } from './plans/rows.ts';
+import { type Statement, startRecording, stopRecording } from './plans/statements.ts';
+import { useVectors } from './plans/vectors.ts';
+import { useEverything } from './plans/workload.ts';
+import { GOOD, IN_BACKGROUND, WRONG } from './spread/examples.ts';
+import { type Layout, readLayout } from './spread/layout.ts';
+import { READS_ACROSS } from './spread/readsAcross.ts';
+import { check } from './spread/rules.ts';
+
+const ROWS = 48;
+const STATEMENTS_MIN = 400;
+
+const onOneLine = (sql: string) => sql.replaceAll(/\s+/g, ' ').trim();
+
+/** The server believes that the tables are spread, and PostgreSQL runs whatever it sends. */
+async function createSpreadDatabase(): Promise<TestDatabase> {
+  const database = await createDemoDatabase('postgres', 'weak');
+  const client = new pg.Client(database.env.DATABASE_URL);
+  await client.connect();
+  await client.query('set allow_system_table_mods = on');
+  await client.query('create table pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod "char")');
+  await client.query(`insert into pg_dist_partition values ('notifications', 'h')`);
+  await client.end();
+  return database;
+}
+
+describe('where the tables are spread by merchant', { skip: !engines.includes('postgres') }, () => {
+  let database: TestDatabase;
+  let layout: Layout;
+  let deskbell: Deskbell | undefined;
+  before(async () => {
+    await loadModule();
+    database = await createSpreadDatabase();
+    layout = await readLayout(database.env.DATABASE_URL!);
+    // As soon as its key begins with merchant_id.
+    layout.tables.get('simulator_messages')!.placement = 'spread';
+  });
+  after(async () => {
+    await deskbell?.close();
+    await database?.remove();
+  });
+
+  for (const { what, sql, problems } of WRONG) {
+    it(`refuses ${what}`, () => {
+      const found = check(sql, layout).problems;
+      for (const problem of problems)
+        assert.ok(
+          found.some((text) => problem.test(text)),
+          `${problem} is not among: ${found.join('; ')}`,
+        );
+    });
+  }
+
+  for (const { what, sql } of GOOD)
+    it(`accepts ${what}`, () => assert.deepEqual(check(sql, layout), { problems: [], readsAcross: [] }));
+
+  for (const { what, sql } of IN_BACKGROUND)
+    it(`accepts in the background ${what}`, () => {
+      const { problems, readsAcross } = check(sql, layout);
+      assert.deepEqual(problems, []);
+      assert.ok(readsAcross.length > 0);
+    });
+
+  it('every statement of a request, an import and the background keeps the rules', async () => {
+    const statements = await recordEverything();
+    assert.ok(statements.length > STATEMENTS_MIN, `only ${statements.length} statements were seen`);
+    const found: string[] = [];
+    const unused = new Set(READS_ACROSS);
+    for (const { sql } of statements) {
+      const { problems, readsAcross } = check(sql, layout);
+      const allowed = READS_ACROSS.find(({ statement }) => statement.test(onOneLine(sql)));
+      if (readsAcross.length > 0 && allowed) unused.delete(allowed);
+      else problems.push(...readsAcross);
+      if (problems.length > 0) found.push([...problems, onOneLine(sql)].join('\n'));
+    }
+    assert.equal(found.length, 0, `${found.length} statements break a rule:\n\n${found.join('\n\n')}`);
+    assert.deepEqual([...unused], [], 'these are not needed any more: remove them from readsAcross.ts');
+  });
+
+  async function recordEverything(): Promise<Statement[]> {
+    startRecording();
+    const settings = { CHANNEL_DAILY_LIMIT: '20', PUSH_ALLOW_PRIVATE: 'true' };
+    deskbell = await startDeskbell('postgres', settings, database);
+    assert.ok(deskbell.database.isSpread);
+    const atStart = stopRecording();
+    // Its own statements are not those of the server.
+    await leaveRows(deskbell, ROWS);
+    await deskbell.allSent();
+    startRecording();
+    await useEverything(deskbell);
+    await useVectors(deskbell, 'first');
+    await deskbell.call('GET', '/metrics');
+    return [...atStart, ...stopRecording(), ...(await importFiles(deskbell, ROWS + 10))];
+  }
+});
