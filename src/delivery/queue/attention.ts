@@ -25,7 +25,7 @@ const COLUMNS = `d.id, d.notification_id, d.state, d.recipient, d.waiting_for, d
   d.updated_at, d.requeued_at`;
 
 // Not with `exists`: after an `or`, PostgreSQL would read the whole table for it once.
-const IS_NEWEST = `(d.notification_id = ${NO_NOTIFICATION} or (select e.id from deliveries e where e.merchant_id = d.merchant_id
+const IS_NEWEST = `(d.notification_id = ${NO_NOTIFICATION} or (select e.id from deliveries e where e.merchant_id = $1
   and e.notification_id = d.notification_id and e.endpoint_id = 0 and e.id > d.id limit 1) is null)`;
 
 /** SQL: the message `d` answers no notification. */
@@ -63,7 +63,7 @@ export interface AttentionPage {
   after: number | undefined;
   order: 'asc' | 'desc';
   limit: number;
-  /** SQL: which messages `d` are wanted. */
+  /** SQL: which messages `d` are wanted. The merchant is $1, as in `about`. */
   condition: string;
   /** SQL: the notification that a message `d` is about. */
   about: string;
