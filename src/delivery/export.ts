@@ -9,7 +9,7 @@ export const EXPORTED_DELIVERIES = `select id, notification_id, conversation_id,
 /** What happened to them. The last delivery is $2 and its last event $3, the limit $4. */
 export const EXPORTED_DELIVERY_EVENTS = `select e.delivery_id, e.id, e.at, e.state, e.code, e.note
   from delivery_events e where e.merchant_id = $1 and (e.delivery_id, e.id) > ($2, $3)
-    and (select d.endpoint_id from deliveries d where d.merchant_id = e.merchant_id and d.id = e.delivery_id) = 0
+    and (select d.endpoint_id from deliveries d where d.merchant_id = $1 and d.id = e.delivery_id) = 0
   order by e.delivery_id, e.id limit $4`;
 
 /** Of one conversation, which is $4. */

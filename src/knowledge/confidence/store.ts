@@ -213,8 +213,9 @@ export interface KnownAnswer {
 /** People judge the answer without opening the document. A page has at most 100. */
 const KNOWN_BODY_MAX = 600;
 
+/** The merchant is $1. */
 const KNOWN = `select r.id, r.question, r.document_id, d.title, substr(d.body, 1, ${KNOWN_BODY_MAX}) as body, r.score, r.outcome,
-    ${authorNameOf('r.merchant_id', 'r.judged_by', 'r.judged_by_key')} as judged_by, r.judged_at, r.created_at
+    ${authorNameOf('$1', 'r.judged_by', 'r.judged_by_key')} as judged_by, r.judged_at, r.created_at
   from recognitions r left join documents d on d.merchant_id = r.merchant_id and d.id = r.document_id`;
 
 /** Newest first, before the one with this id. */

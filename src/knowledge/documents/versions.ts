@@ -30,7 +30,7 @@ export async function listVersions(
     (last, atMost) =>
       queries.all(
         `select v.version, v.what, v.title, v.body, v.user_id,
-          coalesce(u.name, ${keyNameOf('v.merchant_id', 'v.key_id')}) as user_name, v.notification_id, v.created_at
+          coalesce(u.name, ${keyNameOf('$1', 'v.key_id')}) as user_name, v.notification_id, v.created_at
           from document_versions v left join users u on u.id = v.user_id
           where v.merchant_id = $1 and v.document_id = $2 and v.version < $3
           order by v.version desc limit $4`,

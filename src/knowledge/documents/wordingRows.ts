@@ -34,7 +34,7 @@ export function listWordings(
   documentId: number,
 ): Promise<DocumentWording[]> {
   return queries.all(
-    `select id, text, notification_id, user_id, ${authorNameOf('w.merchant_id', 'w.user_id', 'w.key_id')} as user_name,
+    `select id, text, notification_id, user_id, ${authorNameOf('$1', 'w.user_id', 'w.key_id')} as user_name,
       created_at from document_wordings w where merchant_id = $1 and document_id = $2 order by id desc`,
     [merchantId, documentId],
   );
