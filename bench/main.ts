@@ -12,6 +12,7 @@
  *   --growth                  instead: with more connections, more rows and more processes
  *   --worst                   instead: the worst request of each kind, and how long others wait meanwhile
  *   --waiting                 instead: 10,000 assistants that wait for answers
+ *   --against FOLDER          instead: another checkout and this one take turns; every row at least 0.95 of it
  *   --learning DIR            instead: how well questions are recognised, with labelled documents and questions
  *   --copy N                  instead: backup, restore and move with N notifications
  *   --soak N                  instead: N minutes at 60% of the maximum rate, on PostgreSQL
@@ -21,6 +22,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { findProgram } from '../scripts/services.ts';
+import { benchAgainst, printAgainst, RATIO_MIN } from './against.ts';
 import { startCluster } from './cluster.ts';
 import { benchCopies } from './copy.ts';
 import { NOTIFICATIONS } from './data.ts';
@@ -54,6 +56,7 @@ const { values: options } = parseArgs({
     worst: { type: 'boolean', default: false },
     waiting: { type: 'boolean', default: false },
     learning: { type: 'string' },
+    against: { type: 'string' },
     copy: { type: 'string' },
     soak: { type: 'string' },
     profile: { type: 'string' },
@@ -92,7 +95,13 @@ try {
   else if (options.worst) process.exitCode = publishWorst(await benchWorst(await requireCluster(), engines));
   else if (options.waiting)
     process.exitCode = publishWaiting(await benchWaiting(await requireCluster(), engines));
-  else if (options.learning)
+  else if (options.against) {
+    const compared = await benchAgainst(options.against, engines, { seconds, rowIds: requested });
+    printAgainst(compared);
+    process.exitCode = compared.every(({ perSecond, errors }) => perSecond.ratio >= RATIO_MIN && errors === 0)
+      ? 0
+      : 1;
+  } else if (options.learning)
     process.exitCode = publishLearning(
       await benchLearning(await requireCluster(), engines, options.learning),
     );

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { before, describe, it } from 'node:test';
 import pg from 'pg';
 import type { MerchantId } from '../src/contract/ids.ts';
+import { defineInsert } from '../src/database/chain.ts';
 import { createPerformOnce } from '../src/notifications/idempotency.ts';
 import {
   assertError,
@@ -168,9 +169,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     const failing = database.chain({
       steps: [
         {
-          do: 'insert',
-          table: 'inboxes',
-          columns: { merchant_id: 'bigint' },
+          shape: defineInsert({ table: 'inboxes', columns: { merchant_id: 'bigint' } }),
           values: [{ merchant_id: 2 as MerchantId }],
         },
       ],

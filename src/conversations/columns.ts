@@ -1,5 +1,5 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Change } from '../database/chain.ts';
+import { type Change, defineChange } from '../database/chain.ts';
 import type { Engine } from '../database/database.ts';
 
 /** Sub-selects with which other features' statements read a conversation. */
@@ -30,10 +30,13 @@ export const wrongPhonesOf = (engine: Engine, row: string, merchantId = `${row}.
 
 /** The gate of a chain: the merchant has this conversation, and its customer is not being erased. */
 export const existingConversation = (merchantId: MerchantId, id: number): Change => ({
+  shape: EXISTING,
+  values: [{ merchant_id: merchantId, id }],
+});
+
+const EXISTING = defineChange({
   do: 'find',
   table: 'conversations',
   columns: { merchant_id: 'bigint', id: 'bigint' },
-  values: [{ merchant_id: merchantId, id }],
   where: 'conversations.id = r.id and conversations.erased_at is null',
-  returning: 'conversations.id',
 });

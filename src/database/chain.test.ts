@@ -2,38 +2,37 @@ import assert from 'node:assert/strict';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import type { MerchantId } from '../contract/ids.ts';
-import { type Chain, chainParams, chainSql, chainText } from './chain.ts';
+import { type Chain, chainKey, chainParams, chainSql, defineChange, defineInsert } from './chain.ts';
 import { runSteps } from './chainSteps.ts';
 import type { Param } from './database.ts';
 
 const SHOP = 7 as MerchantId;
 
+const SOLD = defineChange({
+  do: 'update',
+  table: 'stock',
+  columns: { merchant_id: 'bigint', id: 'bigint' },
+  set: 'pieces = stock.pieces - 1',
+  where: 'stock.id = r.id and stock.pieces > 0',
+  returning: 'stock.pieces',
+});
+const SALE = defineInsert({
+  table: 'sales',
+  columns: { merchant_id: 'bigint', item: 'bigint', customer: 'text' },
+});
+const SHELF = defineInsert({
+  table: 'shelves',
+  columns: { merchant_id: 'bigint', version: 'text' },
+  onConflict: '(merchant_id) do update set version = excluded.version',
+  merge: { version: 'max' },
+});
+
 /** Sells one piece of something that is in stock, and notes who bought it. */
 const sale = (item: number, ...customers: string[]): Chain => ({
-  gate: {
-    do: 'update',
-    table: 'stock',
-    columns: { merchant_id: 'bigint', id: 'bigint' },
-    values: [{ merchant_id: SHOP, id: item }],
-    set: 'pieces = stock.pieces - 1',
-    where: 'stock.id = r.id and stock.pieces > 0',
-    returning: 'stock.pieces',
-  },
+  gate: { shape: SOLD, values: [{ merchant_id: SHOP, id: item }] },
   steps: [
-    {
-      do: 'insert',
-      table: 'sales',
-      columns: { merchant_id: 'bigint', item: 'bigint', customer: 'text' },
-      values: customers.map((customer) => ({ merchant_id: SHOP, item, customer })),
-    },
-    {
-      do: 'insert',
-      table: 'shelves',
-      columns: { merchant_id: 'bigint', version: 'text' },
-      values: [{ merchant_id: SHOP, version: 'new' }],
-      onConflict: '(merchant_id) do update set version = excluded.version',
-      merge: { version: 'max' },
-    },
+    { shape: SALE, values: customers.map((customer) => ({ merchant_id: SHOP, item, customer })) },
+    { shape: SHELF, values: [{ merchant_id: SHOP, version: 'new' }] },
   ],
 });
 
@@ -64,7 +63,7 @@ describe('a chain on PostgreSQL', () => {
 
   it('has the same text for any number of rows and chains', () => {
     assert.equal(chainSql(sale(1, 'Ana', 'Ben')), chainSql(sale(2, 'Cleo')));
-    assert.equal(chainText(sale(1, 'Ana', 'Ben')), chainText(sale(2, 'Cleo')));
+    assert.equal(chainKey(sale(1, 'Ana', 'Ben')), chainKey(sale(2, 'Cleo')));
     assert.deepEqual(chainParams([sale(1, 'Ana', 'Ben'), sale(2, 'Cleo')]).slice(0, 2), [
       '[{"chain":0,"merchant_id":7,"id":1},{"chain":1,"merchant_id":7,"id":2}]',
       '[{"chain":0,"merchant_id":7,"item":1,"customer":"Ana"},{"chain":0,"merchant_id":7,"item":1,"customer":"Ben"},' +

@@ -1,4 +1,4 @@
-import { type Chain, chainParams, chainSql, chainText } from './chain.ts';
+import { type Chain, chainKey, chainParams, chainSql } from './chain.ts';
 import type { Param } from './database.ts';
 import { msLeft, withinDeadline, withoutDeadline } from './deadline.ts';
 
@@ -29,9 +29,9 @@ const CHAIN_MAX_LENGTH = 32_768;
 interface Waiting {
   owner: number;
   chain: Chain;
-  text: string;
-  /** The row that the gate changes. Two chains for the same row never share a statement. */
   key: string;
+  /** The row that the gate changes. Two chains for the same row never share a statement. */
+  row: string;
   /** When its caller stops waiting, as a time of `performance.now()`. After that it is not run. */
   endsAtMs: number;
   resolve: (rows: unknown[]) => void;
@@ -47,9 +47,9 @@ const isLate = ({ endsAtMs }: Waiting) => performance.now() >= endsAtMs;
 
 let unique = 0;
 /** A gate that changes nothing may find the same row as another. */
-const keyOf = ({ gate }: Chain) =>
-  gate && gate.do !== 'find'
-    ? `${gate.table} ${gate.values[0]!.merchant_id} ${gate.values[0]!.id}`
+const rowOf = ({ gate }: Chain) =>
+  gate && gate.shape.do !== 'find'
+    ? `${gate.shape.table} ${gate.values[0]!.merchant_id} ${gate.values[0]!.id}`
     : `${++unique}`;
 
 export function createChainGroups({ query, runAlone, refusalOf, runningMax }: GroupParts): RunChain {
@@ -59,11 +59,11 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   let running = 0;
   let scheduled = false;
 
-  function sqlFor({ chain, text }: Waiting): string {
-    let sql = groupTexts.get(text);
+  function sqlFor({ chain, key }: Waiting): string {
+    let sql = groupTexts.get(key);
     if (!sql) {
       sql = chainSql(chain, LOCK_WAIT_MAX_MS);
-      groupTexts.set(text, sql);
+      groupTexts.set(key, sql);
     }
     return sql;
   }
@@ -108,16 +108,20 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   }
 
   function takeGroup(): Waiting[] {
-    waiting = waiting.filter((each) => !isLate(each));
-    const text = waiting[0]?.text;
-    const keys = new Set<string>();
-    const taken = waiting.filter((each) => {
-      if (each.text !== text || keys.size === GROUP_MAX || keys.has(each.key)) return false;
-      return keys.add(each.key);
-    });
-    waiting = waiting.filter((each) => !taken.includes(each));
+    const group: Waiting[] = [];
+    const rows = new Set<string>();
+    const left: Waiting[] = [];
+    for (const each of waiting) {
+      if (isLate(each)) continue;
+      const isFirst = group.length === 0;
+      if ((isFirst || each.key === group[0]!.key) && group.length < GROUP_MAX && !rows.has(each.row)) {
+        group.push(each);
+        rows.add(each.row);
+      } else left.push(each);
+    }
+    waiting = left;
     // In one order, so that two processes that write the same rows do not wait for each other.
-    return taken.sort((a, b) => a.owner - b.owner || idOf(a) - idOf(b));
+    return group.sort((a, b) => a.owner - b.owner || idOf(a) - idOf(b));
   }
 
   function start(): void {
@@ -137,7 +141,7 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
     if (owner === undefined || lengthOf(chain) > CHAIN_MAX_LENGTH) return runAlone<Row>(chain);
     const result = new Promise<Row[]>((resolve, reject) => {
       const each: Waiting = {
-        ...{ owner, chain, text: chainText(chain), key: keyOf(chain) },
+        ...{ owner, chain, key: chainKey(chain), row: rowOf(chain) },
         endsAtMs: performance.now() + msLeft(),
         resolve: resolve as Waiting['resolve'],
         reject,

@@ -1,4 +1,4 @@
-import type { Chain, Change, Insert, Row, Step } from './chain.ts';
+import type { Chain, ChangeShape, Insert, InsertShape, Row, Step } from './chain.ts';
 import type { Dialect, Param } from './database.ts';
 import { identityOf } from './spread/identity.ts';
 
@@ -23,17 +23,17 @@ export async function runSteps<Found>({ gate, steps, lock }: Chain, runner: Step
   }
   let found: Found[] | undefined;
   if (gate) {
-    found = await change<Found>(gate, gate.values[0]!, runner);
+    found = await change<Found>(gate.shape, gate.values[0]!, runner);
     if (found.length === 0) return found;
   }
   let hasChanged = false;
   for (const step of steps) {
-    if (step.do === 'insert') {
+    if (isInsert(step)) {
       await insertAll(step, hasChanged, runner);
       continue;
     }
     const rows: Found[] = [];
-    for (const row of step.values) rows.push(...(await change<Found>(step, row, runner)));
+    for (const row of step.values) rows.push(...(await change<Found>(step.shape, row, runner)));
     hasChanged = rows.length > 0;
     found ??= rows;
   }
@@ -41,22 +41,28 @@ export async function runSteps<Found>({ gate, steps, lock }: Chain, runner: Step
 }
 
 /** In the order of their ids: see `Transaction`. SQLite runs transactions one at a time. */
-async function lockRows({ table, values }: Step, { engine, run }: StepRunner): Promise<void> {
+const isInsert = (step: Step): step is Insert => step.shape.do === 'insert';
+
+async function lockRows({ shape, values }: Step, { engine, run }: StepRunner): Promise<void> {
   if (engine === 'sqlite' || values.length < 2) return;
   await run(
-    `select id from ${table} where merchant_id = $1 and id = any(cast($2 as bigint[])) order by id for update`,
+    `select id from ${shape.table} where merchant_id = $1 and id = any(cast($2 as bigint[])) order by id for update`,
     [values[0]!.merchant_id, values.map(({ id }) => Number(id))],
   );
 }
 
-async function insertAll(step: Insert, hasChanged: boolean, runner: StepRunner): Promise<void> {
-  const { ifChanged } = step;
+async function insertAll(
+  { shape, values: given, ifChanged }: Insert,
+  hasChanged: boolean,
+  runner: StepRunner,
+): Promise<void> {
+  const { changing } = shape;
   const values =
-    ifChanged && hasChanged
-      ? step.values.map((row) => ({ ...row, [ifChanged.column]: ifChanged.value }))
-      : step.values;
+    changing !== undefined && ifChanged !== undefined && hasChanged
+      ? given.map((row) => ({ ...row, [changing]: ifChanged }))
+      : given;
   for (let from = 0; from < values.length; from += ROWS_MAX[runner.engine])
-    await insert(step, values.slice(from, from + ROWS_MAX[runner.engine]), runner);
+    await insert(shape, values.slice(from, from + ROWS_MAX[runner.engine]), runner);
 }
 
 interface Text {
@@ -76,9 +82,8 @@ function kept(key: string, build: () => Text): Text {
   return text;
 }
 
-function change<Found>(step: Change, row: Row, runner: StepRunner): Promise<Found[]> {
-  const key = `${runner.engine} ${step.do} ${step.table} ${step.set} ${step.where} ${step.returning}`;
-  const { sql, columns } = kept(key, () => changeText(step, runner));
+function change<Found>(shape: ChangeShape, row: Row, runner: StepRunner): Promise<Found[]> {
+  const { sql, columns } = kept(`${runner.engine} ${shape.key}`, () => changeText(shape, runner));
   return runner.run<Found>(
     sql,
     columns.map((column) => row[column] ?? null),
@@ -86,7 +91,7 @@ function change<Found>(step: Change, row: Row, runner: StepRunner): Promise<Foun
 }
 
 function changeText(
-  { do: verb, table, columns, set = '', where, returning = '1 as found' }: Change,
+  { do: verb, table, columns, set = '', where, returning = '1 as found' }: ChangeShape,
   { engine }: Dialect,
 ): Text {
   const used: string[] = ['merchant_id'];
@@ -106,13 +111,12 @@ function changeText(
   return { sql, columns: used };
 }
 
-async function insert(step: Insert, rows: readonly Row[], runner: StepRunner): Promise<void> {
-  const { table, onConflict } = step;
+async function insert(shape: InsertShape, rows: readonly Row[], runner: StepRunner): Promise<void> {
+  const { table, onConflict } = shape;
   const identity = runner.isSpread ? identityOf(table) : undefined;
-  const isDrawn = identity !== undefined && !(identity in step.columns);
-  const key = `${runner.engine} insert ${isDrawn} ${table} ${Object.keys(step.columns)} ${onConflict} ${rows.length}`;
-  const { sql, columns } = kept(key, () => {
-    const names = [...Object.keys(step.columns), ...(isDrawn ? [identity] : [])];
+  const isDrawn = identity !== undefined && !(identity in shape.columns);
+  const { sql, columns } = kept(`${runner.engine} ${shape.key} ${isDrawn} ${rows.length}`, () => {
+    const names = [...Object.keys(shape.columns), ...(isDrawn ? [identity] : [])];
     let position = 0;
     const lines = rows.map(() => `(${names.map(() => `$${++position}`)})`);
     const conflict = onConflict ? `on conflict ${onConflict}` : '';

@@ -1,6 +1,6 @@
 import type { EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Insert } from '../database/chain.ts';
+import { defineInsert, type Insert } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 
 /** Something that a merchant's programs may want to hear of. */
@@ -17,7 +17,18 @@ export interface NewEvent {
 
 /** Writes the events in the chain of what they tell. One insert for all: each costs as much as an index. */
 export const eventsStep = (merchantId: MerchantId, events: readonly NewEvent[]): Insert => ({
-  do: 'insert',
+  shape: EVENTS,
+  values: events.map(({ type, at, notificationId, data, content }) => ({
+    merchant_id: merchantId,
+    type,
+    at: at.toISOString(),
+    notification_id: notificationId,
+    data: JSON.stringify(data),
+    content: content ? JSON.stringify(content) : null,
+  })),
+});
+
+const EVENTS = defineInsert({
   table: 'new_events',
   columns: {
     merchant_id: 'bigint',
@@ -27,14 +38,6 @@ export const eventsStep = (merchantId: MerchantId, events: readonly NewEvent[]):
     data: 'text',
     content: 'text',
   },
-  values: events.map(({ type, at, notificationId, data, content }) => ({
-    merchant_id: merchantId,
-    type,
-    at: at.toISOString(),
-    notification_id: notificationId,
-    data: JSON.stringify(data),
-    content: content ? JSON.stringify(content) : null,
-  })),
 });
 
 /** Use the transaction of the change, so that neither exists without the other. */

@@ -1,7 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Suggestion } from '../contract/knowledge.ts';
 import type { Learned } from '../contract/teaching.ts';
-import type { Insert } from '../database/chain.ts';
+import { defineInsert, type Insert } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
@@ -149,18 +149,7 @@ export const rememberAnswered = (
   { notificationId, question, answer }: Answered,
   learned?: LearnedFrom,
 ): Insert => ({
-  do: 'insert',
-  table: 'answered_questions',
-  columns: {
-    merchant_id: 'bigint',
-    notification_id: 'bigint',
-    question: 'text',
-    answer: 'text',
-    words: 'text',
-    learned: 'text',
-    document_id: 'bigint',
-    document_version: 'bigint',
-  },
+  shape: ANSWERED,
   values: [
     {
       merchant_id: merchantId,
@@ -173,6 +162,20 @@ export const rememberAnswered = (
       document_version: learned?.version ?? null,
     },
   ],
+});
+
+const ANSWERED = defineInsert({
+  table: 'answered_questions',
+  columns: {
+    merchant_id: 'bigint',
+    notification_id: 'bigint',
+    question: 'text',
+    answer: 'text',
+    words: 'text',
+    learned: 'text',
+    document_id: 'bigint',
+    document_version: 'bigint',
+  },
   onConflict: `(merchant_id, notification_id) do update
     set question = excluded.question, answer = excluded.answer, words = excluded.words,
       learned = excluded.learned, document_id = excluded.document_id, document_version = excluded.document_version`,

@@ -1,6 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType } from '../contract/notifications.ts';
 import { existingConversation } from '../conversations/columns.ts';
+import { defineInsert } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { eventsStep } from '../events/record.ts';
 import { notificationEvent } from './event.ts';
@@ -14,18 +15,21 @@ export interface NewNotification {
   at: Date;
 }
 
-const COLUMNS = {
-  id: 'bigint',
-  merchant_id: 'bigint',
-  conversation_id: 'bigint',
-  notification_type: 'text',
-  created_at: 'text',
-  updated_at: 'text',
-  context: 'text',
-  requested_fields: 'text',
-  answered_fields: 'text',
-  answer_schema_id: 'text',
-} as const;
+const NOTIFICATION = defineInsert({
+  table: 'notifications',
+  columns: {
+    id: 'bigint',
+    merchant_id: 'bigint',
+    conversation_id: 'bigint',
+    notification_type: 'text',
+    created_at: 'text',
+    updated_at: 'text',
+    context: 'text',
+    requested_fields: 'text',
+    answered_fields: 'text',
+    answer_schema_id: 'text',
+  },
+});
 
 /**
  * Returns the new id, or undefined if the merchant has no such conversation. Outside a transaction it may share a
@@ -47,9 +51,7 @@ export async function raise(
           gate: existingConversation(merchantId, conversationId),
           steps: [
             {
-              do: 'insert',
-              table: 'notifications',
-              columns: COLUMNS,
+              shape: NOTIFICATION,
               values: [
                 {
                   id,

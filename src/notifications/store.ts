@@ -4,6 +4,7 @@ import type { Author, MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
 import { customerPhoneOf, erasedAtOf, referenceOf, wrongPhonesOf } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
+import { defineChange } from '../database/chain.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
 import { numberRows, ownIdIn } from '../database/ids.ts';
 import { JSON_TEXT } from '../database/text.ts';
@@ -184,6 +185,13 @@ export async function touchNotification(
   );
 }
 
+const DELETED = defineChange({
+  do: 'delete',
+  table: 'notifications',
+  columns: { merchant_id: 'bigint', id: 'bigint' },
+  where: 'notifications.id = r.id',
+});
+
 /** Whoever asked hears of it. */
 export async function deleteNotification(
   queries: Queries,
@@ -192,13 +200,7 @@ export async function deleteNotification(
 ): Promise<boolean> {
   const { merchant_id: merchantId, id, author_name: by } = notification;
   const rows = await queries.chain({
-    gate: {
-      do: 'delete',
-      table: 'notifications',
-      columns: { merchant_id: 'bigint', id: 'bigint' },
-      values: [{ merchant_id: merchantId, id }],
-      where: 'notifications.id = r.id',
-    },
+    gate: { shape: DELETED, values: [{ merchant_id: merchantId, id }] },
     steps: [
       endAskStep(merchantId, id, { status: 'deleted', by, at }),
       eventsStep(merchantId, [notificationEvent(notification, 'deleted', at)]),

@@ -1,4 +1,4 @@
-import { type Chain, type ChainWithIds, chainText } from '../database/chain.ts';
+import { type Chain, type ChainWithIds, describeChain } from '../database/chain.ts';
 import type { Database, Param, Queries, Transaction } from '../database/database.ts';
 import { currentSpan, runWithSpan, type Tracer, traced } from '../tracing.ts';
 
@@ -30,7 +30,7 @@ export function traceDatabase(database: Database, tracer: Tracer): Database {
       one: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.one<Row>(sql, params)),
       run: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.run<Row>(sql, params)),
       chain: <Row>(chain: Chain | ChainWithIds, ...owner: []) =>
-        inSpan('build' in chain ? 'chain' : chainText(chain), () => queries.chain<Row>(chain, ...owner)),
+        inSpan('build' in chain ? 'chain' : describeChain(chain), () => queries.chain<Row>(chain, ...owner)),
     };
   };
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../../contract/ids.ts';
+import { defineInsert } from '../../database/chain.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { historyStep } from './events.ts';
@@ -35,9 +36,7 @@ export async function enqueueEvents(
     build: ({ deliveries: ids = [] }) => ({
       steps: [
         {
-          do: 'insert',
-          table: 'deliveries',
-          columns: COLUMNS,
+          shape: EVENT,
           values: events.map(({ endpointId, webhookId, eventId, type, body }, index) => ({
             ...{ id: ids[index]!, merchant_id: merchantId, endpoint_id: endpointId, key: randomUUID() },
             ...{ notification_id: 0, conversation_id: 0, reference: webhookId },
@@ -59,23 +58,26 @@ export async function enqueueEvents(
   });
 }
 
-const COLUMNS = {
-  id: 'bigint',
-  merchant_id: 'bigint',
-  endpoint_id: 'bigint',
-  key: 'text',
-  notification_id: 'bigint',
-  conversation_id: 'bigint',
-  reference: 'text',
-  context: 'text',
-  recipient: 'text',
-  mode: 'text',
-  content: 'text',
-  state: 'text',
-  due_at: 'text',
-  created_at: 'text',
-  updated_at: 'text',
-} as const;
+const EVENT = defineInsert({
+  table: 'deliveries',
+  columns: {
+    id: 'bigint',
+    merchant_id: 'bigint',
+    endpoint_id: 'bigint',
+    key: 'text',
+    notification_id: 'bigint',
+    conversation_id: 'bigint',
+    reference: 'text',
+    context: 'text',
+    recipient: 'text',
+    mode: 'text',
+    content: 'text',
+    state: 'text',
+    due_at: 'text',
+    created_at: 'text',
+    updated_at: 'text',
+  },
+});
 
 /** Those of these events that are still in the queue: the delivery of each, by its webhook id. */
 export async function findQueued(

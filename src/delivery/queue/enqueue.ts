@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Change, Insert } from '../../database/chain.ts';
+import { defineChange, defineInsert, type Insert } from '../../database/chain.ts';
 import {
   afterCommit,
   CHANGES,
@@ -124,7 +124,8 @@ export function createOutbox(
         newIds: { deliveries: 1 },
         build(ids) {
           sent = ids.deliveries![0]!;
-          const gate = reachableConversation(merchantId, message.conversationId);
+          const values = [{ merchant_id: merchantId, id: message.conversationId }];
+          const gate = { shape: REACHABLE, values };
           return { gate, steps: enqueueSteps(merchantId, sent, delivery, address).steps };
         },
       });
@@ -135,11 +136,10 @@ export function createOutbox(
 }
 
 /** Nothing is sent to a customer who is being erased. */
-const reachableConversation = (merchantId: MerchantId, id: number): Change => ({
+const REACHABLE = defineChange({
   do: 'find',
   table: 'conversations',
   columns: { merchant_id: 'bigint', id: 'bigint' },
-  values: [{ merchant_id: merchantId, id }],
   where: 'conversations.id = r.id and conversations.erased_at is null',
 });
 
@@ -185,31 +185,7 @@ export function enqueueSteps(
   return {
     steps: [
       {
-        do: 'insert',
-        table: 'deliveries',
-        columns: {
-          id: 'bigint',
-          merchant_id: 'bigint',
-          key: 'text',
-          notification_id: 'bigint',
-          conversation_id: 'bigint',
-          reference: 'text',
-          context: 'text',
-          recipient: 'text',
-          mode: 'text',
-          content: 'text',
-          uses_quota: 'integer',
-          state: 'text',
-          reason: 'text',
-          last_code: 'text',
-          due_at: 'text',
-          created_at: 'text',
-          updated_at: 'text',
-          sent_by: 'text',
-          reply_to: 'bigint',
-          reply_to_message: 'text',
-          traceparent: 'text',
-        },
+        shape: MESSAGE,
         values: [
           {
             id,
@@ -242,3 +218,30 @@ export function enqueueSteps(
     events: reportsOf([message], history),
   };
 }
+
+const MESSAGE = defineInsert({
+  table: 'deliveries',
+  columns: {
+    id: 'bigint',
+    merchant_id: 'bigint',
+    key: 'text',
+    notification_id: 'bigint',
+    conversation_id: 'bigint',
+    reference: 'text',
+    context: 'text',
+    recipient: 'text',
+    mode: 'text',
+    content: 'text',
+    uses_quota: 'integer',
+    state: 'text',
+    reason: 'text',
+    last_code: 'text',
+    due_at: 'text',
+    created_at: 'text',
+    updated_at: 'text',
+    sent_by: 'text',
+    reply_to: 'bigint',
+    reply_to_message: 'text',
+    traceparent: 'text',
+  },
+});

@@ -1,6 +1,6 @@
 import type { EventType } from '../../contract/events.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Insert } from '../../database/chain.ts';
+import { defineInsert, type Insert } from '../../database/chain.ts';
 import type { Queries } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { eventsStep, type NewEvent } from '../../events/record.ts';
@@ -19,17 +19,7 @@ export interface DeliveryEvent {
 
 /** The history of deliveries. */
 export const historyStep = (merchantId: MerchantId, events: readonly DeliveryEvent[]): Insert => ({
-  do: 'insert',
-  table: 'delivery_events',
-  columns: {
-    merchant_id: 'bigint',
-    delivery_id: 'bigint',
-    at: 'text',
-    state: 'text',
-    code: 'text',
-    note: 'text',
-    channel_id: 'text',
-  },
+  shape: HISTORY,
   values: events.map(({ deliveryId, at, state, code, note, channelId }) => ({
     merchant_id: merchantId,
     delivery_id: deliveryId,
@@ -40,6 +30,19 @@ export const historyStep = (merchantId: MerchantId, events: readonly DeliveryEve
     note: textOrNull(note),
     channel_id: channelId ?? null,
   })),
+});
+
+const HISTORY = defineInsert({
+  table: 'delivery_events',
+  columns: {
+    merchant_id: 'bigint',
+    delivery_id: 'bigint',
+    at: 'text',
+    state: 'text',
+    code: 'text',
+    note: 'text',
+    channel_id: 'text',
+  },
 });
 
 /** The states that are events for a merchant's programs. */

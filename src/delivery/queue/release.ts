@@ -1,8 +1,8 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Change } from '../../database/chain.ts';
+import { type ChangeShape, defineChange } from '../../database/chain.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
 import { type DeliveryEvent, type Message, recordSteps } from './events.ts';
-import { firstOfLane, MESSAGES, NEVER, OPEN, type Queue, queueStep } from './table.ts';
+import { firstOfLane, MESSAGES, NEVER, OPEN, QUEUE_AFTER_RELEASE, type Queue, queueStep } from './table.ts';
 
 /** Makes messages due that waited for something other than a time. */
 
@@ -16,15 +16,16 @@ export interface Lane {
  * Unblocks the first message of these lanes. This must be a separate statement, after the one that finished the
  * previous message and took the merchant's lane lock: only then does it see what others have finished or blocked.
  */
-const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lane[], at: string): Change => ({
-  do: 'update',
-  table: 'deliveries',
-  columns: { merchant_id: 'bigint', recipient: 'text', mode: 'text', at: 'text' },
-  values: lanes.map(({ recipient, mode }) => ({ merchant_id: merchantId, recipient, mode, at })),
-  set: `due_at = case when deliveries.due_at = '${NEVER}' then r.at else deliveries.due_at end`,
-  where: `deliveries.id = ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')}
-    and deliveries.state in ${OPEN} and (deliveries.due_at = '${NEVER}' or deliveries.due_at <= r.at)`,
-});
+const released = (engine: Engine) =>
+  defineChange({
+    do: 'update',
+    table: 'deliveries',
+    columns: { merchant_id: 'bigint', recipient: 'text', mode: 'text', at: 'text' },
+    set: `due_at = case when deliveries.due_at = '${NEVER}' then r.at else deliveries.due_at end`,
+    where: `deliveries.id = ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')}
+      and deliveries.state in ${OPEN} and (deliveries.due_at = '${NEVER}' or deliveries.due_at <= r.at)`,
+  });
+const RELEASED: Record<Engine, ChangeShape> = { sqlite: released('sqlite'), postgres: released('postgres') };
 
 interface Finished {
   /** All of them are in this queue of the merchant. */
@@ -51,8 +52,16 @@ export async function releaseAndRecord(
   const steps =
     lanes.length > 0
       ? [
-          releaseStep(tx.engine, merchantId, lanes, time),
-          { ...queue, ifChanged: { column: 'due_at', value: time } },
+          {
+            shape: RELEASED[tx.engine],
+            values: lanes.map(({ recipient, mode }) => ({
+              merchant_id: merchantId,
+              recipient,
+              mode,
+              at: time,
+            })),
+          },
+          { ...queue, shape: QUEUE_AFTER_RELEASE, ifChanged: time },
         ]
       : [queue];
   await tx.chain({ steps: [...record, ...steps] });

@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Change } from '../../database/chain.ts';
+import { type Change, defineChange } from '../../database/chain.ts';
 import type { Database, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import type { Claimed } from './claim.ts';
@@ -62,6 +62,25 @@ export async function settle(
 }
 
 const settleStep = (merchantId: MerchantId, outcomes: readonly Outcome[], at: Date): Change => ({
+  shape: SETTLED,
+  values: outcomes.map(({ delivery, settlement }) => ({
+    merchant_id: merchantId,
+    id: delivery.id,
+    attempt: delivery.attempts,
+    lease: delivery.due_at,
+    state: settlement.state,
+    due_at: (settlement.dueAt ?? at).toISOString(),
+    waiting_for: settlement.waitingFor ?? null,
+    reason: textOrNull(settlement.reason),
+    code: textOrNull(settlement.code),
+    message_id: textOrNull(settlement.messageId),
+    unsettled_since: settlement.unsettled ? at.toISOString() : null,
+    not_counted: settlement.notCounted ? 1 : 0,
+    at: at.toISOString(),
+  })),
+});
+
+const SETTLED = defineChange({
   do: 'update',
   table: 'deliveries',
   columns: {
@@ -79,21 +98,6 @@ const settleStep = (merchantId: MerchantId, outcomes: readonly Outcome[], at: Da
     not_counted: 'integer',
     at: 'text',
   },
-  values: outcomes.map(({ delivery, settlement }) => ({
-    merchant_id: merchantId,
-    id: delivery.id,
-    attempt: delivery.attempts,
-    lease: delivery.due_at,
-    state: settlement.state,
-    due_at: (settlement.dueAt ?? at).toISOString(),
-    waiting_for: settlement.waitingFor ?? null,
-    reason: textOrNull(settlement.reason),
-    code: textOrNull(settlement.code),
-    message_id: textOrNull(settlement.messageId),
-    unsettled_since: settlement.unsettled ? at.toISOString() : null,
-    not_counted: settlement.notCounted ? 1 : 0,
-    at: at.toISOString(),
-  })),
   set: `state = r.state, due_at = r.due_at, waiting_for = r.waiting_for, reason = r.reason, last_code = r.code,
     channel_message_id = coalesce(r.message_id, deliveries.channel_message_id), unsettled_since = r.unsettled_since,
     attempts = deliveries.attempts - r.not_counted, updated_at = r.at`,

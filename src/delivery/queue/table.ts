@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Insert } from '../../database/chain.ts';
+import { defineInsert, type Insert } from '../../database/chain.ts';
 import type { Engine } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 
@@ -87,17 +87,22 @@ export const queueStep = (
 
 /** The same for several queues of a merchant: when each is due. */
 export const queuesStep = (merchantId: MerchantId, dueAt: ReadonlyMap<number, string>): Insert => ({
-  do: 'insert',
-  table: 'delivery_queues',
-  columns: { merchant_id: 'bigint', endpoint_id: 'bigint', due_at: 'text', version: 'text' },
+  shape: QUEUE,
   values: [...dueAt]
     .sort(([a], [b]) => a - b)
     .map(([endpointId, due]) => ({
       ...{ merchant_id: merchantId, endpoint_id: endpointId, due_at: due, version: newVersion() },
     })),
+});
+
+const QUEUE = defineInsert({
+  table: 'delivery_queues',
+  columns: { merchant_id: 'bigint', endpoint_id: 'bigint', due_at: 'text', version: 'text' },
   onConflict: `(merchant_id, endpoint_id) do update set version = excluded.version,
     due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end`,
   merge: { due_at: 'min', version: 'max' },
 });
+/** With `ifChanged`. */
+export const QUEUE_AFTER_RELEASE = defineInsert({ ...QUEUE, changing: 'due_at' });
 
 const newVersion = () => randomBytes(12).toString('hex');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { authorNameOf, existingUserId } from '../../auth/columns.ts';
 import type { Outcome } from '../../contract/confidence.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
-import type { Step } from '../../database/chain.ts';
+import { defineChange, defineInsert, type Step } from '../../database/chain.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { storableText } from '../../database/text.ts';
@@ -130,36 +130,39 @@ export const judgeSteps = (
   { id, outcome, author, at }: { id: number; outcome: Outcome; author: Author; at: Date },
 ): Step[] => [
   {
-    do: 'update',
-    table: 'recognitions',
-    columns: {
-      merchant_id: 'bigint',
-      id: 'bigint',
-      outcome: 'text',
-      user_id: 'bigint',
-      key_id: 'bigint',
-      at: 'text',
-    },
+    shape: JUDGED,
     values: [
       {
         ...{ merchant_id: merchantId, id, outcome },
         ...{ user_id: author.userId, key_id: author.keyId, at: at.toISOString() },
       },
     ],
-    set: `outcome = r.outcome, judged_by = r.user_id, judged_by_key = r.key_id, judged_at = r.at,
-      unjudged_since = null`,
-    where: 'recognitions.id = r.id and recognitions.outcome is null',
   },
-  {
-    do: 'insert',
-    table: 'confidence',
-    columns: { merchant_id: 'bigint', version: 'bigint' },
-    values: [{ merchant_id: merchantId, version: 1 }],
-    onConflict: '(merchant_id) do update set version = confidence.version + 1',
-    // Answers of one merchant may share a statement.
-    merge: { version: 'max' },
-  },
+  { shape: EVIDENCE, values: [{ merchant_id: merchantId, version: 1 }] },
 ];
+
+const JUDGED = defineChange({
+  do: 'update',
+  table: 'recognitions',
+  columns: {
+    merchant_id: 'bigint',
+    id: 'bigint',
+    outcome: 'text',
+    user_id: 'bigint',
+    key_id: 'bigint',
+    at: 'text',
+  },
+  set: `outcome = r.outcome, judged_by = r.user_id, judged_by_key = r.key_id, judged_at = r.at,
+    unjudged_since = null`,
+  where: 'recognitions.id = r.id and recognitions.outcome is null',
+});
+const EVIDENCE = defineInsert({
+  table: 'confidence',
+  columns: { merchant_id: 'bigint', version: 'bigint' },
+  onConflict: '(merchant_id) do update set version = confidence.version + 1',
+  // Answers of one merchant may share a statement.
+  merge: { version: 'max' },
+});
 
 /** A person judges a known answer, or takes that back. Returns undefined if the merchant has no such answer. */
 export async function judgeKnown(

@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Insert } from '../../database/chain.ts';
+import { defineInsert, type Insert } from '../../database/chain.ts';
 import type { NewEvent } from '../../events/record.ts';
 import { wordColumns } from './columns.ts';
 import type { Content } from './texts.ts';
@@ -16,19 +16,7 @@ export function createDocumentSteps(
   const time = at.toISOString();
   return [
     {
-      do: 'insert',
-      table: 'documents',
-      columns: {
-        id: 'bigint',
-        merchant_id: 'bigint',
-        title: 'text',
-        body: 'text',
-        created_at: 'text',
-        updated_at: 'text',
-        title_words: 'text',
-        words: 'text',
-        word_forms: 'text',
-      },
+      shape: DOCUMENT,
       values: [
         {
           ...{ id, merchant_id: merchantId, ...content, created_at: time, updated_at: time },
@@ -37,20 +25,7 @@ export function createDocumentSteps(
       ],
     },
     {
-      do: 'insert',
-      table: 'document_versions',
-      columns: {
-        merchant_id: 'bigint',
-        document_id: 'bigint',
-        version: 'integer',
-        title: 'text',
-        body: 'text',
-        what: 'text',
-        user_id: 'bigint',
-        key_id: 'bigint',
-        notification_id: 'bigint',
-        created_at: 'text',
-      },
+      shape: VERSION,
       values: [
         {
           ...{ merchant_id: merchantId, document_id: id, version: 1, ...content, what },
@@ -67,4 +42,35 @@ export const documentCreated = (id: number, at: Date): NewEvent => ({
   at,
   notificationId: null,
   data: { document_id: id, change: 'created' },
+});
+
+const DOCUMENT = defineInsert({
+  table: 'documents',
+  columns: {
+    id: 'bigint',
+    merchant_id: 'bigint',
+    title: 'text',
+    body: 'text',
+    created_at: 'text',
+    updated_at: 'text',
+    title_words: 'text',
+    words: 'text',
+    word_forms: 'text',
+  },
+});
+
+const VERSION = defineInsert({
+  table: 'document_versions',
+  columns: {
+    merchant_id: 'bigint',
+    document_id: 'bigint',
+    version: 'integer',
+    title: 'text',
+    body: 'text',
+    what: 'text',
+    user_id: 'bigint',
+    key_id: 'bigint',
+    notification_id: 'bigint',
+    created_at: 'text',
+  },
 });

@@ -1,5 +1,5 @@
 import type { Author, MerchantId } from '../../contract/ids.ts';
-import type { Change } from '../../database/chain.ts';
+import { type Change, defineChange } from '../../database/chain.ts';
 import { isNotErased } from '../../delivery/queue/table.ts';
 
 /** An answer to a notification. */
@@ -26,18 +26,7 @@ export const markAnswered = (
   id: number,
   { answer, answeredBy, at, hold }: Mark,
 ): Change => ({
-  do: 'update',
-  table: 'notifications',
-  columns: {
-    merchant_id: 'bigint',
-    id: 'bigint',
-    answer: 'text',
-    answered_by: 'bigint',
-    key_id: 'bigint',
-    at: 'text',
-    undo_until: 'text',
-    held: 'text',
-  },
+  shape: ANSWERED,
   values: [
     {
       merchant_id: merchantId,
@@ -50,6 +39,21 @@ export const markAnswered = (
       held: hold?.held ?? null,
     },
   ],
+});
+
+const ANSWERED = defineChange({
+  do: 'update',
+  table: 'notifications',
+  columns: {
+    merchant_id: 'bigint',
+    id: 'bigint',
+    answer: 'text',
+    answered_by: 'bigint',
+    key_id: 'bigint',
+    at: 'text',
+    undo_until: 'text',
+    held: 'text',
+  },
   set: `status = 'answered', answer = r.answer, answered_by = r.answered_by, answered_by_key = r.key_id,
     updated_at = r.at, undo_until = r.undo_until, held = r.held`,
   where: `notifications.id = r.id and notifications.status = 'requested'
@@ -58,10 +62,14 @@ export const markAnswered = (
 
 /** Ends a hold. Only one of many, or a person who takes the answer back, finds the answer still held. */
 export const markReleased = (merchantId: MerchantId, id: number, held: string): Change => ({
+  shape: RELEASED,
+  values: [{ merchant_id: merchantId, id, held }],
+});
+
+const RELEASED = defineChange({
   do: 'update',
   table: 'notifications',
   columns: { merchant_id: 'bigint', id: 'bigint', held: 'text' },
-  values: [{ merchant_id: merchantId, id, held }],
   set: 'undo_until = null, held = null',
   where: 'notifications.id = r.id and notifications.held = r.held',
 });

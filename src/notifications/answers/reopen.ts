@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Change } from '../../database/chain.ts';
+import { defineChange } from '../../database/chain.ts';
 import type { Database } from '../../database/database.ts';
 import { isCancelled, isPending, notificationNotFound, tooLate } from '../../errors.ts';
 import { eventsStep } from '../../events/record.ts';
@@ -8,17 +8,17 @@ import { waitAgainStep } from '../asks/store.ts';
 import { notificationEvent, type Told } from '../event.ts';
 
 /** Makes a notification pending again. Only one of many finds it `where` it must be. */
-const reopened = (merchantId: MerchantId, id: number, at: Date, where: string): Change => ({
-  do: 'update',
-  table: 'notifications',
-  columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
-  values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
-  set: `status = 'requested', answer = null, answered_by = null, answered_by_key = null, undo_until = null, held = null,
-    updated_at = r.at`,
-  where: `notifications.id = r.id and notifications.status = 'answered' and ${where}`,
-});
-const IS_HELD = 'undo_until is not null';
-const IS_RESOLVED = `undo_until is null and outcome = 'resolved' and answer <> '${CANCELLED}'`;
+const reopenedIf = (where: string) =>
+  defineChange({
+    do: 'update',
+    table: 'notifications',
+    columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
+    set: `status = 'requested', answer = null, answered_by = null, answered_by_key = null, undo_until = null,
+      held = null, updated_at = r.at`,
+    where: `notifications.id = r.id and notifications.status = 'answered' and ${where}`,
+  });
+const HELD = reopenedIf('undo_until is not null');
+const RESOLVED = reopenedIf(`undo_until is null and outcome = 'resolved' and answer <> '${CANCELLED}'`);
 
 /**
  * Takes an answer back while it is held: nobody has heard of it. Or reopens a notification that was resolved without a
@@ -30,10 +30,8 @@ export async function reopen(
   id: number,
   at: Date,
 ): Promise<void> {
-  const takenBack = await database.chain(
-    { gate: reopened(merchantId, id, at, IS_HELD), steps: [] },
-    merchantId,
-  );
+  const values = [{ merchant_id: merchantId, id, at: at.toISOString() }];
+  const takenBack = await database.chain({ gate: { shape: HELD, values }, steps: [] }, merchantId);
   if (takenBack.length > 0) return;
   const found = await database.one<Told & { outcome: string | null }>(
     'select id, conversation_id, notification_type, outcome from notifications where merchant_id = $1 and id = $2',
@@ -43,7 +41,7 @@ export async function reopen(
     found &&
     (await database.chain(
       {
-        gate: reopened(merchantId, id, at, IS_RESOLVED),
+        gate: { shape: RESOLVED, values },
         steps: [
           waitAgainStep(merchantId, id),
           eventsStep(merchantId, [notificationEvent(found, 'reopened', at)]),

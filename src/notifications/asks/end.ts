@@ -1,6 +1,7 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
 import { namedAuthor } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
+import { defineChange } from '../../database/chain.ts';
 import type { Database, Transaction } from '../../database/database.ts';
 import { eventsStep } from '../../events/record.ts';
 import { markAnswered } from '../answers/mark.ts';
@@ -47,22 +48,29 @@ export async function expire(
   const notification = await findNotification(database, { merchantId, id });
   if (!notification) return false;
   const values = [{ merchant_id: merchantId, id, at: at.toISOString() }];
-  const columns = { merchant_id: 'bigint', id: 'bigint', at: 'text' } as const;
   const rows = await database.chain({
-    gate: {
-      ...{ do: 'update', table: 'notifications', columns, values },
-      set: 'updated_at = r.at',
-      where: `notifications.id = r.id and notifications.status = 'requested'
-        and ${askIsDue('r.merchant_id', 'r.id', 'r.at')}`,
-    },
+    gate: { shape: TOUCHED, values },
     steps: [
-      {
-        ...{ do: 'update', table: 'asks', columns, values },
-        set: `status = 'expired'`,
-        where: `asks.id = r.id and asks.status = 'waiting' and asks.expires_at <= r.at`,
-      },
+      { shape: EXPIRED, values },
       eventsStep(merchantId, [notificationEvent(notification, 'expired', at)]),
     ],
   });
   return rows.length > 0;
 }
+
+const COLUMNS = { merchant_id: 'bigint', id: 'bigint', at: 'text' } as const;
+const TOUCHED = defineChange({
+  do: 'update',
+  table: 'notifications',
+  columns: COLUMNS,
+  set: 'updated_at = r.at',
+  where: `notifications.id = r.id and notifications.status = 'requested'
+    and ${askIsDue('r.merchant_id', 'r.id', 'r.at')}`,
+});
+const EXPIRED = defineChange({
+  do: 'update',
+  table: 'asks',
+  columns: COLUMNS,
+  set: `status = 'expired'`,
+  where: `asks.id = r.id and asks.status = 'waiting' and asks.expires_at <= r.at`,
+});

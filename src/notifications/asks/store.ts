@@ -1,7 +1,7 @@
 import type { AskStatus, Deliver } from '../../contract/asks.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { batchPerTick } from '../../database/batchPerTick.ts';
-import type { Change } from '../../database/chain.ts';
+import { type Change, defineChange } from '../../database/chain.ts';
 import type { Engine, Queries, Reads } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { keyPairs, ownIdIn } from '../../database/ids.ts';
@@ -125,10 +125,14 @@ export async function waitAgain(
 
 /** Its notification is pending again. If the customer has asked the same since, the other ask waits. */
 export const waitAgainStep = (merchantId: MerchantId, id: number): Change => ({
+  shape: WAITING_AGAIN,
+  values: [{ merchant_id: merchantId, id }],
+});
+
+const WAITING_AGAIN = defineChange({
   do: 'update',
   table: 'asks',
   columns: { merchant_id: 'bigint', id: 'bigint' },
-  values: [{ merchant_id: merchantId, id }],
   set: `status = 'waiting', answered_by = null, ended_at = null`,
   where: `asks.id = r.id and asks.status = 'resolved'
     and not exists (select 1 from asks other where other.merchant_id = r.merchant_id

@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../../contract/ids.ts';
-import type { Insert } from '../../../database/chain.ts';
+import { defineInsert } from '../../../database/chain.ts';
 import type { Engine, Queries } from '../../../database/database.ts';
 import { inSelect } from '../../../database/ids.ts';
 import { storableText } from '../../../database/text.ts';
@@ -35,27 +35,27 @@ export async function addDeliveredMessage(
   { merchantId, recipient, content, key }: Outgoing,
   at: Date,
 ): Promise<void> {
-  const step: Insert = {
-    do: 'insert',
-    table: 'simulator_messages',
-    columns: {
-      merchant_id: 'bigint',
-      phone: 'text',
-      from_customer: 'integer',
-      content: 'text',
-      delivery_key: 'text',
-      at: 'text',
+  const values = [
+    {
+      ...{ merchant_id: merchantId, phone: recipient, from_customer: 0, content },
+      ...{ delivery_key: key, at: at.toISOString() },
     },
-    values: [
-      {
-        ...{ merchant_id: merchantId, phone: recipient, from_customer: 0, content },
-        ...{ delivery_key: key, at: at.toISOString() },
-      },
-    ],
-    onConflict: 'do nothing',
-  };
-  await queries.chain({ steps: [step] }, merchantId);
+  ];
+  await queries.chain({ steps: [{ shape: DELIVERED, values }] }, merchantId);
 }
+
+const DELIVERED = defineInsert({
+  table: 'simulator_messages',
+  columns: {
+    merchant_id: 'bigint',
+    phone: 'text',
+    from_customer: 'integer',
+    content: 'text',
+    delivery_key: 'text',
+    at: 'text',
+  },
+  onConflict: 'do nothing',
+});
 
 interface NewMessage {
   phone: string;
