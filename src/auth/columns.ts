@@ -2,9 +2,6 @@ import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Engine, Reads } from '../database/database.ts';
 import { JSON_TEXT } from '../database/text.ts';
 
-/** The user's id as a sub-select, for another statement. A token may outlive its user: then it is null. */
-export const existingUserId = (userId: string) => `(select u.id from users u where u.id = ${userId})`;
-
 export const userNameOf = (userId: string) => `(select u.name from users u where u.id = ${userId})`;
 
 /** A person as JSON text, or null if there is no such person. */
@@ -52,3 +49,13 @@ export async function findAuthor(
   ]);
   return namedAuthor(author, row?.name ?? null);
 }
+
+const NOBODY: Author = { userId: null, keyId: null };
+
+/** Whom a new row may refer to: see `namedAuthor`. */
+export const existingAuthor = async (
+  queries: Reads,
+  merchantId: MerchantId,
+  author: Author | null,
+): Promise<Author> =>
+  author?.userId == null ? (author ?? NOBODY) : (await findAuthor(queries, merchantId, author)).author;

@@ -16,7 +16,7 @@ const NO_CHANGES: Versions = {
   ...{ inbox: 'empty', presence: '', deliveries: 'empty', knowledge: 'empty', conversations: 'empty' },
 };
 
-/** One statement per feature, for any number of merchants. */
+/** One statement per feature, for any number of merchants; on a cluster more: see `readOfMerchants`. */
 export async function readVersions(
   queries: Queries,
   readers: readonly VersionReader[],

@@ -25,7 +25,7 @@ export async function readBrief(
     assigned_to: number | null;
     customer: string;
   }>(
-    `select n.status, n.notification_type, n.context, n.assigned_to, ${customerNameOf('n')} as customer
+    `select n.status, n.notification_type, n.context, n.assigned_to, ${customerNameOf('n', '$1')} as customer
       from notifications n where n.merchant_id = $1 and n.id = $2`,
     [merchantId, id],
   );

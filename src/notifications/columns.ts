@@ -7,24 +7,21 @@ export const isRequested = (merchantId: string, id: string) =>
 export const contextOf = (merchantId: string, id: string) =>
   `(select n.context from notifications n where n.merchant_id = ${merchantId} and n.id = ${id})`;
 
-/**
- * The condition that the notification of a row exists, and that these conditions are true for it. `row` has `merchant_id`
- * and `notification_id`.
- */
-export const existingNotification = (row: string, conditions: readonly string[] = []) =>
+/** The condition that the notification of a row exists, and that these conditions are true for it. */
+export const existingNotification = (merchantId: string, row: string, conditions: readonly string[] = []) =>
   `exists (select 1 from notifications n
-    where ${[`n.merchant_id = ${row}.merchant_id and n.id = ${row}.notification_id`, ...conditions].join(' and ')})`;
+    where ${[`n.merchant_id = ${merchantId} and n.id = ${row}.notification_id`, ...conditions].join(' and ')})`;
 
 /** The same in an `or`, where PostgreSQL would read the whole table once for `exists`. */
-export const orExistingNotification = (row: string) =>
-  `(select n.id from notifications n where n.merchant_id = ${row}.merchant_id and n.id = ${row}.notification_id) is not null`;
+export const orExistingNotification = (merchantId: string, row: string) =>
+  `(select n.id from notifications n where n.merchant_id = ${merchantId} and n.id = ${row}.notification_id) is not null`;
 
 /** The notification that a message is about: the one that it answers, or the newest of its conversation. Null if none. */
-export const notificationOf = (row: string) =>
+export const notificationOf = (merchantId: string, row: string) =>
   `case when ${row}.notification_id <> 0 then ${row}.notification_id else (select max(m.id) from notifications m
-    where m.merchant_id = ${row}.merchant_id and m.conversation_id = ${row}.conversation_id) end`;
+    where m.merchant_id = ${merchantId} and m.conversation_id = ${row}.conversation_id) end`;
 
 /** The condition that the notification that a message is about exists, and that these conditions are true for it. */
-export const isAbout = (row: string, conditions: readonly string[]) =>
+export const isAbout = (merchantId: string, row: string, conditions: readonly string[]) =>
   `exists (select 1 from notifications n
-    where ${[`n.merchant_id = ${row}.merchant_id and n.id = ${notificationOf(row)}`, ...conditions].join(' and ')})`;
+    where ${[`n.merchant_id = ${merchantId} and n.id = ${notificationOf(merchantId, row)}`, ...conditions].join(' and ')})`;

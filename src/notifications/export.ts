@@ -1,6 +1,6 @@
 import { authorNameOf } from '../auth/columns.ts';
 
-const author = authorNameOf('n.merchant_id', 'n.answered_by', 'n.answered_by_key');
+const author = authorNameOf('$1', 'n.answered_by', 'n.answered_by_key');
 
 /** For the export: the merchant is $1, the last id $2, the limit $3. */
 export const EXPORTED_NOTIFICATIONS = `select n.id, n.conversation_id, n.notification_type, n.status, n.outcome, n.context, n.answer,

@@ -1,7 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
-import { idIn } from '../database/ids.ts';
 import { createLookup } from '../database/lookup.ts';
+import { readOfMerchants } from '../database/ofMerchants.ts';
 
 /** The state of a merchant's inbox. */
 export interface Inbox {
@@ -32,9 +32,10 @@ export async function readInboxVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
 ): Promise<Map<MerchantId, { inbox: string; presence: string }>> {
-  const rows = await queries.all<{ merchant_id: MerchantId; version: string; presence: string }>(
-    `select merchant_id, version, presence from inboxes where ${idIn(queries.engine, 'merchant_id', '$1')}`,
-    [merchantIds],
+  const rows = await readOfMerchants<{ merchant_id: MerchantId; version: string; presence: string }>(
+    queries,
+    merchantIds,
+    (isTheirs) => `select merchant_id, version, presence from inboxes where ${isTheirs}`,
   );
   return new Map(
     rows.map(({ merchant_id, version, presence }) => [merchant_id, { inbox: version, presence }]),

@@ -23,8 +23,8 @@ interface Row {
 }
 
 const COLUMNS = `id, notification_type, status, created_at, updated_at, context, answer, outcome, undo_until,
-  ${authorNameOf('notifications.merchant_id', 'notifications.answered_by', 'notifications.answered_by_key')} as answered_by,
-  ${isSent('notifications.merchant_id', 'notifications.id')} as is_sent`;
+  ${authorNameOf('$1', 'notifications.answered_by', 'notifications.answered_by_key')} as answered_by,
+  ${isSent('$1', 'notifications.id')} as is_sent`;
 
 /** Newest first. */
 async function before(

@@ -1,6 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import { SAVED_REPLIES_MAX, type SavedReplyBody } from '../../contract/savedReplies.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
+import { insertRows } from '../../database/insert.ts';
 import { storableText } from '../../database/text.ts';
 import { tooManySavedReplies } from '../../errors.ts';
 
@@ -39,13 +40,18 @@ export async function insertSavedReply(
     [merchantId],
   );
   if (Number(count?.count ?? 0) >= SAVED_REPLIES_MAX) throw tooManySavedReplies(SAVED_REPLIES_MAX);
-  const [row] = await tx.run<SavedReply>(
-    `insert into saved_replies (merchant_id, title, text, created_at, updated_at) values ($1, $2, $3, $4, $4)
-      returning ${COLUMNS}`,
-    [merchantId, storableText(title.trim()), storableText(text), at.toISOString()],
-  );
-  if (!row) throw new Error('the insert returned no row');
-  return row;
+  const time = at.toISOString();
+  const row = {
+    title: storableText(title.trim()),
+    text: storableText(text),
+    created_at: time,
+    updated_at: time,
+  };
+  const [added] = await insertRows<SavedReply>(tx, 'saved_replies', [{ merchant_id: merchantId, ...row }], {
+    returning: COLUMNS,
+  });
+  if (!added) throw new Error('the insert returned no row');
+  return added;
 }
 
 /** Changes only what is given. Undefined if the merchant has no such reply. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { authorNameOf, existingUserId } from '../../auth/columns.ts';
+import { authorNameOf, existingAuthor } from '../../auth/columns.ts';
 import type { Outcome } from '../../contract/confidence.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import { defineChange, defineInsert, type Step } from '../../database/chain.ts';
@@ -201,14 +201,12 @@ export async function judgeKnown(
   id: number,
   { outcome, author, at }: { outcome: Outcome | null; author: Author; at: Date },
 ): Promise<KnownAnswer | undefined> {
+  const { userId, keyId } = await existingAuthor(tx, merchantId, outcome === null ? null : author);
   const rows = await tx.run(
-    `update recognitions set outcome = cast($3 as text),
-        judged_by = case when $3 is null then null else ${existingUserId('$4')} end,
-        judged_by_key = case when $3 is null then null else cast($5 as bigint) end,
-        judged_at = case when $3 is null then null else cast($6 as text) end,
+    `update recognitions set outcome = cast($3 as text), judged_by = $4, judged_by_key = $5, judged_at = $6,
         unjudged_since = case when $3 is null then created_at end
       where merchant_id = $1 and id = $2 and kind = 'known' returning id`,
-    [merchantId, id, outcome, author.userId, author.keyId, at.toISOString()],
+    [merchantId, id, outcome, userId, keyId, outcome === null ? null : at.toISOString()],
   );
   if (rows.length === 0) return undefined;
   await tx.run(
@@ -246,8 +244,9 @@ export interface KnownAnswer {
 /** People judge the answer without opening the document. A page has at most 100. */
 const KNOWN_BODY_MAX = 600;
 
+/** The merchant is $1. */
 const KNOWN = `select r.id, r.question, r.document_id, d.title, substr(d.body, 1, ${KNOWN_BODY_MAX}) as body, r.score, r.outcome,
-    ${authorNameOf('r.merchant_id', 'r.judged_by', 'r.judged_by_key')} as judged_by, r.judged_at, r.created_at
+    ${authorNameOf('$1', 'r.judged_by', 'r.judged_by_key')} as judged_by, r.judged_at, r.created_at
   from recognitions r left join documents d on d.merchant_id = r.merchant_id and d.id = r.document_id`;
 
 /** Newest first, before the one with this id. */

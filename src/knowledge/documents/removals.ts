@@ -1,8 +1,9 @@
-import { existingUserId } from '../../auth/columns.ts';
+import { existingAuthor } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Queries } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
+import { insertRows } from '../../database/insert.ts';
 
 /** Who removed what. The rest of the history is in the versions and wordings, which are gone with their document. */
 
@@ -19,10 +20,17 @@ export async function recordRemoval(
   { id, title }: Pick<Document, 'id' | 'title'>,
   { what, author, at }: { what: 'deleted' | 'wording_removed'; author: Author | null; at: Date },
 ): Promise<void> {
-  const [row] = await tx.run<{ id: number }>(
-    `insert into knowledge_removals (merchant_id, document_id, title, what, user_id, key_id, at)
-      values ($1, $2, $3, $4, ${existingUserId('$5')}, $6, $7) returning id`,
-    [merchantId, id, title, what, author?.userId ?? null, author?.keyId ?? null, at.toISOString()],
+  const { userId, keyId } = await existingAuthor(tx, merchantId, author);
+  const [row] = await insertRows<{ id: number }>(
+    tx,
+    'knowledge_removals',
+    [
+      {
+        ...{ merchant_id: merchantId, document_id: id, title, what },
+        ...{ user_id: userId, key_id: keyId, at: at.toISOString() },
+      },
+    ],
+    { returning: 'id' },
   );
   if (row!.id % CLEAN_UP_EVERY > 0) return;
   await tx.run(

@@ -1,9 +1,9 @@
-import { keyNameOf } from '../../auth/columns.ts';
+import { existingAuthor, keyNameOf } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../../contract/knowledge.ts';
-import type { Param, Queries } from '../../database/database.ts';
+import type { Queries } from '../../database/database.ts';
+import { insertRows } from '../../database/insert.ts';
 import { collectPage } from '../../http/paging.ts';
-import { parametersOf } from './columns.ts';
 import type { Content } from './texts.ts';
 
 /** All versions are kept, but at most this many are returned. */
@@ -30,7 +30,7 @@ export async function listVersions(
     (last, atMost) =>
       queries.all(
         `select v.version, v.what, v.title, v.body, v.user_id,
-          coalesce(u.name, ${keyNameOf('v.merchant_id', 'v.key_id')}) as user_name, v.notification_id, v.created_at
+          coalesce(u.name, ${keyNameOf('$1', 'v.key_id')}) as user_name, v.notification_id, v.created_at
           from document_versions v left join users u on u.id = v.user_id
           where v.merchant_id = $1 and v.document_id = $2 and v.version < $3
           order by v.version desc limit $4`,
@@ -53,28 +53,19 @@ export function findEarlierContent(
   );
 }
 
-/** A token may outlive its user: then the version has no author. */
 export async function insertVersions(
   tx: Queries,
   merchantId: MerchantId,
   documents: readonly Document[],
   { what, author, notificationId, at }: Origin,
 ): Promise<void> {
-  const params: Param[] = [
-    merchantId,
-    what,
-    author?.userId ?? null,
-    notificationId,
-    at.toISOString(),
-    author?.keyId ?? null,
-  ];
-  const rows = documents.map(({ id, version, title, body }) => {
-    const [idName, ...rest] = parametersOf(params, [id, version, title, body]);
-    return `($1, ${idName}, ${rest}, $2, (select u.id from users u where u.id = $3), $4, $5, $6)`;
-  });
-  await tx.run(
-    `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id, notification_id,
-      created_at, key_id) values ${rows}`,
-    params,
+  const { userId, keyId } = await existingAuthor(tx, merchantId, author);
+  await insertRows(
+    tx,
+    'document_versions',
+    documents.map(({ id, version, title, body }) => ({
+      ...{ merchant_id: merchantId, document_id: id, version, title, body, what },
+      ...{ user_id: userId, key_id: keyId, notification_id: notificationId, created_at: at.toISOString() },
+    })),
   );
 }

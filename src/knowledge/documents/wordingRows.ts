@@ -1,10 +1,10 @@
-import { authorNameOf, existingUserId } from '../../auth/columns.ts';
+import { authorNameOf, existingAuthor } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document, DocumentWording } from '../../contract/knowledge.ts';
-import type { Param, Queries } from '../../database/database.ts';
+import type { Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
+import { insertRows } from '../../database/insert.ts';
 import { stemsOf } from '../search/words.ts';
-import { parametersOf } from './columns.ts';
 
 /** Of one document. */
 export const WORDINGS_MAX = 100;
@@ -34,7 +34,7 @@ export function listWordings(
   documentId: number,
 ): Promise<DocumentWording[]> {
   return queries.all(
-    `select id, text, notification_id, user_id, ${authorNameOf('w.merchant_id', 'w.user_id', 'w.key_id')} as user_name,
+    `select id, text, notification_id, user_id, ${authorNameOf('$1', 'w.user_id', 'w.key_id')} as user_name,
       created_at from document_wordings w where merchant_id = $1 and document_id = $2 order by id desc`,
     [merchantId, documentId],
   );
@@ -90,20 +90,16 @@ export async function insertWordings(
   additions: readonly Addition[],
   { author, at }: WordingOrigin,
 ): Promise<void> {
-  const added = additions.flatMap(({ document, wordings }) =>
-    wordings.map(({ text, notificationId }) => [document.id, text, notificationId]),
+  if (additions.length === 0) return;
+  const { userId, keyId } = await existingAuthor(tx, merchantId, author);
+  const rows = additions.flatMap(({ document, wordings }) =>
+    wordings.map(({ text, notificationId }) => ({
+      ...{ merchant_id: merchantId, document_id: document.id, text, notification_id: notificationId },
+      ...{ user_id: userId, key_id: keyId, created_at: at.toISOString() },
+    })),
   );
-  for (let from = 0; from < added.length; from += INSERTED_AT_ONCE) {
-    const params: Param[] = [merchantId, author?.userId ?? null, author?.keyId ?? null, at.toISOString()];
-    const rows = added
-      .slice(from, from + INSERTED_AT_ONCE)
-      .map((values) => `($1, ${parametersOf(params, values)}, ${existingUserId('$2')}, $3, $4)`);
-    await tx.run(
-      `insert into document_wordings (merchant_id, document_id, text, notification_id, user_id, key_id, created_at)
-        values ${rows}`,
-      params,
-    );
-  }
+  for (let from = 0; from < rows.length; from += INSERTED_AT_ONCE)
+    await insertRows(tx, 'document_wordings', rows.slice(from, from + INSERTED_AT_ONCE));
 }
 
 /** False if the document has no such wording. */

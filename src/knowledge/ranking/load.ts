@@ -116,7 +116,7 @@ async function readStamps(queries: Queries, merchantId: MerchantId, since: strin
     const last = found.at(-1);
     const rows = await queries.all<Stamp>(
       `select id, updated_at, concat(version, ' ', (select concat(count(*), ' ', max(w.id)) from document_wordings w
-          where w.merchant_id = documents.merchant_id and w.document_id = documents.id)) as stamp
+          where w.merchant_id = $1 and w.document_id = documents.id)) as stamp
         from documents
         where merchant_id = $1 and updated_at >= $2 and (updated_at, id) < ($3, $4)
         order by updated_at desc, id desc limit $5`,

@@ -26,7 +26,7 @@ interface Source {
 }
 
 const who = (row: string) =>
-  `${row}.user_id, ${row}.key_id, ${authorNameOf(`${row}.merchant_id`, `${row}.user_id`, `${row}.key_id`)} as name`;
+  `${row}.user_id, ${row}.key_id, ${authorNameOf('$1', `${row}.user_id`, `${row}.key_id`)} as name`;
 
 /** Changes of the same time are in this order. */
 const SOURCES: readonly Source[] = [
@@ -40,7 +40,7 @@ const SOURCES: readonly Source[] = [
   {
     select: `select 'wording_added' as what, case when w.notification_id is not null then 'answer'
           when w.user_id is null and w.key_id is null then 'import' else 'edit' end as cause, w.document_id,
-        (select d.title from documents d where d.merchant_id = w.merchant_id and d.id = w.document_id) as title,
+        (select d.title from documents d where d.merchant_id = $1 and d.id = w.document_id) as title,
         null as version, w.text as wording, w.notification_id, ${who('w')}, w.created_at as at, w.id as first, 0 as second
       from document_wordings w where w.merchant_id = $1`,
     order: ['w.created_at', 'w.id', '0'],

@@ -56,10 +56,10 @@ export async function listUnused(
   const from = after ?? { updatedAt: cutoff, id: 0 };
   const rows = await queries.all<Document & { last_used_on: string | null }>(
     `select d.id, d.title, d.body, d.version, d.created_at, d.updated_at, (select u.day from document_uses u
-          where u.merchant_id = d.merchant_id and u.document_id = d.id) as last_used_on
+          where u.merchant_id = $1 and u.document_id = d.id) as last_used_on
       from documents d where d.merchant_id = $1 and (d.updated_at, d.id) < ($3, $4)
         and coalesce((select u.day from document_uses u
-          where u.merchant_id = d.merchant_id and u.document_id = d.id), '') < $5
+          where u.merchant_id = $1 and u.document_id = d.id), '') < $5
       order by d.updated_at desc, d.id desc limit $2`,
     [merchantId, limit, from.updatedAt, from.id, cutoff.slice(0, 10)],
   );

@@ -64,8 +64,8 @@ export interface AskRouteParts extends AskParts {
 }
 
 const CANDIDATES_MAX = 5;
-const DELIVERY = `${deliveryWire('asks.merchant_id', 'asks.id')} as delivery`;
-const CONTEXT = `${contextOf('asks.merchant_id', 'asks.id')} as context`;
+const deliveryColumn = (merchantId: string) => `${deliveryWire(merchantId, 'asks.id')} as delivery`;
+const contextColumn = (merchantId: string) => `${contextOf(merchantId, 'asks.id')} as context`;
 const SCOPES = ['ask'] as const;
 const CURSOR_SOURCE = 'the next_cursor of a page';
 
@@ -73,7 +73,7 @@ const CURSOR_SOURCE = 'the next_cursor of a page';
 export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
   const { database, waiters, waitLimits, revocations, writeOnce, now } = parts;
 
-  const find = createFindAsk<{ delivery: string | null }>(database, [DELIVERY]);
+  const find = createFindAsk<{ delivery: string | null }>(database, deliveryColumn);
 
   async function read(merchantId: MerchantId, id: number): Promise<AskState> {
     let found = await find({ merchantId, id });
@@ -203,9 +203,12 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const [before] = readCursor(query.cursor, /^ask (\d{1,15})$/, CURSOR_SOURCE) ?? [];
         const beforeId = before === undefined ? Number.MAX_SAFE_INTEGER : Number(before);
         const { rows, hasMore } = await collectPage<WaitingAsk>(limit, lengthOf, (last, atMost) =>
-          listWaiting(database, merchantOf(request), { beforeId: last?.id ?? beforeId, limit: atMost }, [
-            CONTEXT,
-          ]),
+          listWaiting(
+            database,
+            merchantOf(request),
+            { beforeId: last?.id ?? beforeId, limit: atMost },
+            contextColumn,
+          ),
         );
         const asks = rows.map((row) => ({
           status: 'waiting',

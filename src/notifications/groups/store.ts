@@ -23,7 +23,7 @@ export async function listPending(
   const rows = await queries.all<{ id: number; ungrouped: number }>(
     // Not a join, for which PostgreSQL may read all of the merchant's decisions.
     `select n.id, coalesce((select 1 from ungrouped_notifications u
-        where u.merchant_id = n.merchant_id and u.notification_id = n.id), 0) as ungrouped
+        where u.merchant_id = $1 and u.notification_id = n.id), 0) as ungrouped
       from notifications n where n.merchant_id = $1 and n.status = 'requested' order by n.id desc limit ${PENDING_MAX}`,
     [merchantId],
   );
@@ -41,7 +41,7 @@ export async function listRecent(
     `select n.id, case when n.answer is null then 'pending' when n.answer = '${CANCELLED}' then 'cancelled'
           when n.answer like '%"resolve_only":true}' then 'resolved' else 'answered' end as state,
         coalesce((select 1 from ungrouped_notifications u
-          where u.merchant_id = n.merchant_id and u.notification_id = n.id), 0) as ungrouped
+          where u.merchant_id = $1 and u.notification_id = n.id), 0) as ungrouped
       from notifications n where n.merchant_id = $1 order by n.id desc limit ${PENDING_MAX}`,
     [merchantId],
   );

@@ -94,8 +94,8 @@ const readRows = (queries: Queries, merchantId: MerchantId, ids: readonly number
     `select n.id, n.notification_type, n.status, n.created_at, n.updated_at, n.conversation_id, n.context, n.answer,
         n.outcome, n.undo_until,
         ${authorNameOf('$1', 'n.answered_by', 'n.answered_by_key')} as answered_by,
-        ${customerNameOf('n')} as customer_name, ${customerPhoneOf('n')} as customer_phone,
-        ${wrongPhonesOf(queries.engine, 'n')} as wrong_phones, ${countryColumn('n.merchant_id')} as country,
+        ${customerNameOf('n', '$1')} as customer_name, ${customerPhoneOf('n', '$1')} as customer_phone,
+        ${wrongPhonesOf(queries.engine, 'n', '$1')} as wrong_phones, ${countryColumn('$1')} as country,
         ${askWire(queries.engine, '$1', 'n.id')} as ask,
         ${assigneeWire(queries.engine, 'n')} as assigned_to, ${noteCount('$1', 'n.id')} as notes
       from notifications n where ${ownIdIn(queries, '$1', '$2')}`,

@@ -10,16 +10,18 @@ import { type Filter, otherConditions } from './tabs.ts';
 
 /** Messages that need attention: answers, and those that somebody wrote without a question. */
 
-/** SQL: which of them a filter leaves. One without a question is where the newest notification of its conversation is. */
+/** SQL: which of them a filter leaves. The merchant is $1. One without a question is where the newest notification of its conversation is. */
 export function messagesOf(which: 'answers' | 'direct' | 'all', filter: Pick<Filter, 'type' | 'assigned'>) {
   const conditions = otherConditions(filter);
   const isFiltered = conditions.length > 0;
   const condition = {
-    answers: existingNotification('d', conditions),
-    direct: isFiltered ? `${IS_DIRECT} and ${isAbout('d', conditions)}` : IS_DIRECT,
-    all: isFiltered ? isAbout('d', conditions) : `(${IS_DIRECT} or ${orExistingNotification('d')})`,
+    answers: existingNotification('$1', 'd', conditions),
+    direct: isFiltered ? `${IS_DIRECT} and ${isAbout('$1', 'd', conditions)}` : IS_DIRECT,
+    all: isFiltered
+      ? isAbout('$1', 'd', conditions)
+      : `(${IS_DIRECT} or ${orExistingNotification('$1', 'd')})`,
   }[which];
-  return { condition, about: notificationOf('d') };
+  return { condition, about: notificationOf('$1', 'd') };
 }
 
 /** Those that match a search. */

@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../../contract/ids.ts';
-import type { Dialect, Engine, Queries, Transaction } from '../../../database/database.ts';
+import type { Dialect, Engine, Param, Queries, Transaction } from '../../../database/database.ts';
 import { ownIdIn } from '../../../database/ids.ts';
 
 /** The index, and what is not in it yet. */
@@ -64,6 +64,9 @@ export async function continueChange(
   ]);
 }
 
+/** Each number of rows is a statement of its own that PostgreSQL prepares. */
+const WRITTEN_AT_ONCE = 20;
+
 export async function writeWords(
   tx: Transaction,
   merchantId: MerchantId,
@@ -81,14 +84,20 @@ export async function writeWords(
     );
     return;
   }
-  await tx.run(
-    `insert into inbox_index (merchant_id, notification_id, found_by)
-      select $1, cast(value ->> 0 as bigint), array_to_tsvector(array(select json_array_elements_text(value -> 1)))
-        from json_array_elements(cast($2 as json)) as rows (value) order by 2
-      on conflict (merchant_id, notification_id) do update set found_by = excluded.found_by
-      returning notification_id`,
-    [merchantId, JSON.stringify([...words].map(([id, set]) => [id, own(set)]))],
-  );
+  const rows = [...words].sort(([a], [b]) => a - b);
+  for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE) {
+    const params: Param[] = [merchantId];
+    const values = rows.slice(from, from + WRITTEN_AT_ONCE).map(([id, set]) => {
+      const first = params.push(id, own(set).join(' ')) - 1;
+      return `($1, $${first}, array_to_tsvector(string_to_array($${first + 1}, ' ')))`;
+    });
+    await tx.run(
+      `insert into inbox_index (merchant_id, notification_id, found_by) values ${values}
+        on conflict (merchant_id, notification_id) do update set found_by = excluded.found_by
+        returning notification_id`,
+      params,
+    );
+  }
 }
 
 export interface Wanted {

@@ -51,8 +51,8 @@ export async function readTexts(
   { lock = false } = {},
 ): Promise<Map<number, Texts>> {
   const rows = await queries.all<Row>(
-    `select n.id, n.notification_type, n.outcome, n.context, n.answer, ${customerNameOf('n')} as customer_name,
-        ${customerPhoneOf('n')} as customer_phone, n.assigned_to, ${noteTexts('$1', 'n.id', NOTES_LENGTH_MAX)} as notes
+    `select n.id, n.notification_type, n.outcome, n.context, n.answer, ${customerNameOf('n', '$1')} as customer_name,
+        ${customerPhoneOf('n', '$1')} as customer_phone, n.assigned_to, ${noteTexts('$1', 'n.id', NOTES_LENGTH_MAX)} as notes
       from notifications n where ${ownIdIn(queries, '$1', '$2')}
       ${lock ? `order by n.id ${NOT_DELETED[queries.engine]}` : ''}`,
     [merchantId, ids],
