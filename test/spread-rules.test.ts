@@ -8,10 +8,12 @@ import { importFiles, leaveRows } from './plans/rows.ts';
 import { type Statement, startRecording, stopRecording } from './plans/statements.ts';
 import { useVectors } from './plans/vectors.ts';
 import { useEverything } from './plans/workload.ts';
+import { useCommands } from './spread/commands.ts';
 import { GOOD, IN_BACKGROUND, WRONG } from './spread/examples.ts';
 import { type Layout, readLayout } from './spread/layout.ts';
 import { READS_ACROSS } from './spread/readsAcross.ts';
 import { check } from './spread/rules.ts';
+import { useWhatsApp } from './spread/whatsapp.ts';
 
 const ROWS = 48;
 const STATEMENTS_MIN = 400;
@@ -96,6 +98,10 @@ describe('where the tables are spread by merchant', { skip: !engines.includes('p
     await useEverything(deskbell);
     await useVectors(deskbell, 'first');
     await deskbell.call('GET', '/metrics');
-    return [...atStart, ...stopRecording(), ...(await importFiles(deskbell, ROWS + 10))];
+    const imported = await importFiles(deskbell, ROWS + 10);
+    await useCommands(deskbell);
+    await deskbell.close();
+    await useWhatsApp(database);
+    return [...atStart, ...stopRecording(), ...imported];
   }
 });
