@@ -7,7 +7,19 @@ import { settingsOf } from '../command.ts';
 import { AURORA, type Deskbell, QUESTION, raise } from '../harness.ts';
 import { createKey } from '../machineKeys.ts';
 
+const AT_ONCE = 8;
 const PASSWORD = 'quiet lemon harbour';
+
+/** What runs as one statement if it comes at the same moment, and the test phone. */
+export async function useTogether(deskbell: Deskbell): Promise<void> {
+  const token = await deskbell.signIn();
+  const addresses = await Promise.all(Array.from({ length: AT_ONCE }, () => raise(deskbell, token)));
+  const body = { answer: 'Yes.' };
+  await Promise.all(addresses.map((path) => deskbell.call('POST', `${path}/answer`, { token, body })));
+  await deskbell.call('POST', '/api/v1/simulator/1', { token, body: { text: 'Hello?' } });
+  await deskbell.call('GET', '/api/v1/simulator/1', { token });
+  await deskbell.allSent();
+}
 
 /** The commands of the operator that change or read rows, in this process, so that their statements are recorded. */
 export async function useCommands(deskbell: Deskbell): Promise<void> {
@@ -51,6 +63,8 @@ export async function useCommands(deskbell: Deskbell): Promise<void> {
   await run(`conversation export 1 ${file('customer')} --merchant 1`);
   await run('knowledge export --merchant 1');
   await run('channel show --merchant 1');
+  await run('channel set simulator --merchant 1');
+  await run('channel unset --merchant 1');
   await run('channel limit 30 --merchant 1');
   await run('channel resume');
   const deliveries = await run('delivery list --merchant 1');
