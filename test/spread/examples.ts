@@ -187,7 +187,7 @@ export const WRONG: readonly Wrong[] = [
   },
   {
     what: 'several statements in one string',
-    sql: `begin; set local statement_timeout = 4000`,
+    sql: 'begin; update inboxes set version = $2 where merchant_id = $1',
     problems: [/^several statements in one string/],
   },
   {
@@ -290,6 +290,7 @@ export const GOOD: readonly Example[] = [
   },
   { what: 'a lock by name', sql: 'select pg_advisory_xact_lock(hashtextextended($1, 0))' },
   { what: 'a transaction', sql: 'begin isolation level repeatable read, read only' },
+  { what: 'a transaction with a time-out', sql: 'begin; set local statement_timeout = 4000' },
   { what: 'a listener', sql: 'listen "deskbell_changes"' },
   { what: 'a write to a table that is on every node', sql: 'update users set name = $2 where id = $1' },
 ];

@@ -43,6 +43,19 @@ export const READS_ACROSS: readonly { statement: RegExp; why: string }[] = [
       /^select (q\.merchant_id|q\.due_at|count\(\*\) as open)\b.* from (delivery_queues q|\( select 1 from deliveries) where/,
     why: 'metrics',
   },
+  {
+    statement: /^select id, merchant_id, channel_id from deliveries where (key|channel_message_id) = \$1$/,
+    why: 'what WhatsApp reports names no merchant; the background processes it',
+  },
+  {
+    statement: /^select distinct merchant_id from (deliveries|conversations) where .* order by merchant_id$/,
+    why: 'a customer who wrote, or is erased, may be known to several merchants; in the background',
+  },
+  {
+    statement:
+      /^select merchant_id, ('' as )?replaced_at, sealed_settings from (channel_settings|former_channels) where /,
+    why: 'the channels of all merchants, read once',
+  },
   // Notifications and asks.
   {
     statement:
@@ -75,7 +88,8 @@ export const READS_ACROSS: readonly { statement: RegExp; why: string }[] = [
     why: 'metrics',
   },
   {
-    statement: /^select merchant_id, user_id, mail_due_at, .* from alert_settings where mail_due_at <= \$1/,
+    statement:
+      /^select merchant_id, user_id, mail_due_at, .* from alert_settings where mail_due_at is not null and /,
     why: 'the background looks for alert mails that are due',
   },
   // Mails, erasures and vectors.

@@ -24,15 +24,14 @@ interface Findings {
 }
 
 export function check(sql: string, layout: Layout): Findings {
-  const statements = parseSync(sql).stmts ?? [];
-  if (statements.length !== 1)
+  const nodes = (parseSync(sql).stmts ?? []).map(({ stmt }) => stmt!);
+  const kinds = nodes.map((each) => Object.keys(each)[0]!).filter((kind) => !WITHOUT_TABLES.includes(kind));
+  if (kinds.length === 0) return { problems: [], readsAcross: [] };
+  const [node] = nodes;
+  if (!node || nodes.length > 1)
     return { problems: ['several statements in one string: send each on its own'], readsAcross: [] };
-  const node = statements[0]!.stmt!;
-  const [kind] = Object.keys(node);
-  if (!QUERIES.includes(kind!)) {
-    const problems = WITHOUT_TABLES.includes(kind!) ? [] : [`${kind}: no rule for this kind of statement`];
-    return { problems, readsAcross: [] };
-  }
+  if (!QUERIES.includes(kinds[0]!))
+    return { problems: [`${kinds[0]}: no rule for this kind of statement`], readsAcross: [] };
   const statement = new Statement(node, layout);
   const problems = RULES.flatMap((rule) => rule(statement, layout));
   const across = acrossMerchants(statement);

@@ -30,15 +30,11 @@ export function valueIn(node: Node | undefined): string | undefined {
   if (!node) return undefined;
   if ('ParamRef' in node) return `$${node.ParamRef.number}`;
   if ('A_Const' in node && node.A_Const.ival) return String(node.A_Const.ival.ival ?? 0);
-  if ('TypeCast' in node && isType(node, 'int8')) return valueIn(node.TypeCast.arg);
-  return undefined;
+  if (!('TypeCast' in node)) return undefined;
+  const { arg, typeName } = node.TypeCast;
+  const isBigint = textsOf(typeName?.names).at(-1) === 'int8' && !typeName?.arrayBounds;
+  return isBigint ? valueIn(arg) : undefined;
 }
-
-/** Whether it is a cast to this type, or to an array of it. */
-export const isType = (node: Node, type: string, isArray = false): boolean =>
-  'TypeCast' in node &&
-  textsOf(node.TypeCast.typeName?.names).at(-1) === type &&
-  (node.TypeCast.typeName?.arrayBounds !== undefined) === isArray;
 
 /** PostgreSQL plans an `exists` with such a select as a join. */
 export const isPlain = (select: SelectStmt): boolean =>
