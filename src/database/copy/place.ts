@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type Database, DatabaseProblem } from '../database.ts';
+import { tryLockName } from '../locks.ts';
 import { migrationStatus } from '../migrate.ts';
 import { openPostgres } from '../postgres.ts';
 import { connectionProblem } from '../postgresErrors.ts';
@@ -127,10 +128,7 @@ const IN_USE = (count: number) =>
 async function lockPostgres(place: Place, url: string): Promise<LockedStore> {
   const client = await connect(url);
   try {
-    const { rows } = await client.query(
-      `select pg_try_advisory_lock(hashtextextended('deskbell copy', 0)) as locked`,
-    );
-    if (!rows[0].locked)
+    if (!(await tryLockName(client, 'deskbell copy')))
       throw new DatabaseProblem('Another restore or move uses this database. Wait until it has finished.');
     await requireUnused(client);
     // A piece that is lost in a crash of the server is copied again.

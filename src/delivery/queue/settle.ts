@@ -2,6 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
+import { lockUntilCommit } from '../../database/locks.ts';
 import type { Claimed } from './claim.ts';
 import { type DeliveryEvent, lastEvents, recordSteps } from './events.ts';
 import { releaseQuota } from './quotaUse.ts';
@@ -42,7 +43,7 @@ const isOpen = (state: DeliveryState) => OPEN.includes(`'${state}'`);
 const LOCKS: Record<Engine, string> = {
   sqlite: '',
   postgres: `with lanes as materialized (
-      select pg_advisory_xact_lock(hashtextextended(concat('lanes ', merchant_id), 0))
+      select ${lockUntilCommit("concat('lanes ', merchant_id)")}
         from (select merchant_id from settled_rows limit 1) merchant),
     locked as (select d.id from lanes, settled_rows r
       join deliveries d on d.merchant_id = r.merchant_id and d.id = r.delivery_id order by d.id for update of d)`,
