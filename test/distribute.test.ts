@@ -10,9 +10,10 @@ import { openDatabase } from '../src/database/open.ts';
 import { EVERYWHERE } from '../src/database/spread/layout.ts';
 import { MIGRATIONS } from '../src/database/upgrade/files.ts';
 import { VERSION } from '../src/version.ts';
+import { spreadTables } from './clusterDatabases.ts';
 import { run } from './command.ts';
 import { createUsedDatabase, runAndKill, tablesOf } from './copying.ts';
-import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
+import { citusUrl, createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
 import { raise, startDeskbell } from './harness.ts';
 import { type CitusStandIn, installCitus } from './stand-ins/citus.ts';
 
@@ -55,7 +56,9 @@ function useCluster(): Cluster {
   return cluster;
 }
 
-const skip = !engines.includes('postgres') && 'PostgreSQL is missing';
+const skip = citusUrl
+  ? 'a real cluster does not fail when it is told to'
+  : !engines.includes('postgres') && 'PostgreSQL is missing';
 
 describe('spreading the tables over a cluster', { skip }, () => {
   const cluster = useCluster();
@@ -303,7 +306,7 @@ describe('a database without a cluster', () => {
     assert.match(stderr, /^The embedded database cannot be spread\. .+ move --help"\.\n$/);
   });
 
-  it('is refused with the statements that make it one', { skip: !engines.includes('postgres') }, async () => {
+  it('is refused with the statements that make it one', { skip }, async () => {
     const database = await createTestDatabase('postgres');
     removed.push(database);
     const { code, stderr } = await distribute(database);
@@ -313,5 +316,18 @@ describe('a database without a cluster', () => {
       /^Citus is not installed in this database\. .*"create extension citus".*citus_set_coordinator_host/,
     );
     assert.equal(stderr.trim().split('\n').length, 1);
+  });
+});
+
+describe('a test database for TEST_CITUS_URL', { skip }, () => {
+  let testDatabase: TestDatabase;
+  after(() => testDatabase?.remove());
+
+  it('is empty except for its tables, which are spread', async () => {
+    testDatabase = await createTestDatabase('postgres');
+    const citus = await installCitus(urlOf(testDatabase));
+    await spreadTables(testDatabase.env);
+    assert.equal((await citus.tables()).notifications, 'distributed');
+    assert.deepEqual(await citus.query('select 1 from merchants'), []);
   });
 });
