@@ -171,6 +171,23 @@ describe('spreading the tables over a cluster', { skip }, () => {
     assert.equal(json[0].who.kind, 'command_line');
   });
 
+  it('can be backed up into a file, but nothing is restored into it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'deskbell-backup-'));
+    const plain = await createTestDatabase('postgres');
+    try {
+      const file = join(folder, 'backup');
+      assert.equal((await run(['backup', file], { env: env() })).code, 0);
+      const { SECRET_KEY } = env();
+      const restored = await run(['restore', file], { env: { ...plain.env, SECRET_KEY: SECRET_KEY! } });
+      assert.equal(restored.code, 0, restored.stderr);
+      const { stderr } = await run(['restore', file], { env: env() });
+      assert.match(stderr, /^The tables of this database are spread over a cluster\. Use a new database, /);
+    } finally {
+      rmSync(folder, { recursive: true });
+      await plain.remove();
+    }
+  });
+
   it('distributes only the tables that an upgrade has added, and everybody names them before', async () => {
     const before = await cluster.state();
     const folder = mkdtempSync(join(tmpdir(), 'deskbell-migrations-'));
