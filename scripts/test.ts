@@ -5,6 +5,7 @@
  *   --quick      `npm run test:quick`: SQLite only, in at most a minute; prints what it left out
  *   --times      prints the slowest test files
  *   TEST_PGBOUNCER=1 in the environment: PostgreSQL is used through PgBouncer in transaction mode
+ *   TEST_CITUS_URL in the environment: PostgreSQL is this coordinator of a cluster, and the tables are spread
  *   --validate   with file names: also checks their calls against openapi.json. Without file names it always does.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -98,6 +99,7 @@ if (callsFolder) process.env.TEST_CALLS = callsFolder;
 const checks = requestedFiles.length > 0 || options.quick ? Promise.resolve([]) : checkSources();
 if (options.quick) {
   delete process.env.TEST_POSTGRESQL_URL;
+  delete process.env.TEST_CITUS_URL;
   delete process.env.TEST_REDIS_URL;
 } else {
   await start('PostgreSQL', 'postgres', 'postgresql', (program) =>

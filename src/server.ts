@@ -21,6 +21,7 @@ import { findConversation } from './conversations/store.ts';
 import { CHANGES, type Database } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
+import { unspreadProblem } from './database/spread/status.ts';
 import { createChannels } from './delivery/channels/merchantChannels.ts';
 import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
 import { reportFailures } from './delivery/failures.ts';
@@ -88,6 +89,8 @@ export async function openServer(
     const applied = await migrate(database, now);
     for (const { version, name } of applied) log.info({ version, name }, 'migration applied');
     await recordMigrations(database, applied, SERVER, now());
+    const unspread = await unspreadProblem(database);
+    if (unspread) log.warn(unspread);
     await storeAnswerSchemas(database);
     const passwords = createPasswords(config.hashesAtOnce);
     if (config.demo && (await seedDemo(database, passwords, now(), { history: demoHistory }))) {

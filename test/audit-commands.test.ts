@@ -132,8 +132,8 @@ onEachEngine('the audit log of the command line', (engine) => {
     assert.deepEqual(retried.who, { kind: 'operator', user_id: null, name: null });
 
     // Not run here: the database has the demo and is migrated, the user has no second factor, and other tests delete,
-    // restore and move.
-    const once = ['demo', 'db migrate', 'user reset-factors', 'restore', 'move'];
+    // restore, move and distribute.
+    const once = ['demo', 'db migrate', 'db distribute', 'user reset-factors', 'restore', 'move'];
     once.push('merchant delete', 'user delete', 'conversation delete');
     const changing = commands.map(([[group, name]]) => (group === 'backup' ? group : `${group} ${name}`));
     assert.deepEqual([...changing, ...READING, ...once].sort(), (await commandNames()).sort());

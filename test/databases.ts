@@ -10,8 +10,11 @@ import { DEMO_USERS } from '../src/demo.ts';
 import { createLogger } from '../src/log.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { openServer } from '../src/server.ts';
+import { createOnCluster, dropOnCluster, spreadTables } from './clusterDatabases.ts';
 
-const postgresUrl = process.env.TEST_POSTGRESQL_URL;
+/** The coordinator of a real cluster. Then PostgreSQL's half of the tests runs there, on tables that are spread. */
+export const citusUrl = process.env.TEST_CITUS_URL;
+const postgresUrl = citusUrl ?? process.env.TEST_POSTGRESQL_URL;
 /** With TEST_PGBOUNCER=1 all servers use PostgreSQL through it. */
 const pgBouncerUrl = process.env.TEST_PGBOUNCER_URL;
 export const engines: readonly Engine[] = postgresUrl ? ['sqlite', 'postgres'] : ['sqlite'];
@@ -43,6 +46,11 @@ export async function createDemoDatabase(engine: Engine, hashes: Hashes = 'real'
     if (folder) cpSync(folder, database.env.DATA_DIR!, { recursive: true });
     return database;
   }
+  if (citusUrl && key) {
+    const database = await newPostgres(key);
+    await prepare(database, hashes);
+    return database;
+  }
   return name && key ? newPostgres(key, name) : newPostgres(newSecretKey());
 }
 
@@ -55,7 +63,7 @@ export async function prepareDemoDatabases(): Promise<Pick<TestDatabase, 'remove
     folders.push(sqlite);
     await prepare(sqlite, hashes);
     process.env[`TEST_DEMO_FOLDER_${hashes}`] = sqlite.env.DATA_DIR;
-    if (!postgresUrl) continue;
+    if (!postgresUrl || citusUrl) continue;
     const postgres = await newPostgres(process.env.TEST_DEMO_KEY, process.env.TEST_DEMO_DATABASE_real);
     await prepare(postgres, hashes);
     const name = new URL(postgres.env.DATABASE_URL!).pathname.slice(1);
@@ -81,19 +89,23 @@ function newSqlite() {
 async function newPostgres(secretKey: string, template = 'template1'): Promise<TestDatabase> {
   if (!postgresUrl) throw new Error('no PostgreSQL: run the tests with npm test');
   const name = `t${randomBytes(8).toString('hex')}`;
-  await asAdmin(`create database ${name} template ${template}`);
+  if (citusUrl) await createOnCluster(citusUrl, name);
+  else await asAdmin(`create database ${name} template ${template}`);
   const url = new URL(postgresUrl);
   url.pathname = name;
   // For the files that a server writes.
-  const { env, remove } = newSqlite();
+  const { env: folder, remove } = newSqlite();
+  const env = {
+    ...{ ...folder, ...postgresAddresses(url), SECRET_KEY: secretKey, DEMO: 'true' },
+    // Receivers are on this machine. With the embedded database that is the default.
+    WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true',
+  };
+  if (citusUrl) await spreadTables(env);
   return {
-    env: {
-      ...{ ...env, ...postgresAddresses(url), SECRET_KEY: secretKey, DEMO: 'true' },
-      // Receivers are on this machine. With the embedded database that is the default.
-      WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true',
-    },
+    env,
     async remove() {
-      await asAdmin(`drop database ${name} with (force)`);
+      if (citusUrl) await dropOnCluster(citusUrl, name);
+      else await asAdmin(`drop database ${name} with (force)`);
       await remove();
     },
   };

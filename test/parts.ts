@@ -13,6 +13,7 @@ const FEATURE_IMPORTS = [
   'database/deadline.ts',
   'database/expiry.ts',
   'database/ids.ts',
+  'database/locks.ts',
   'database/lookup.ts',
   'database/sendingHold.ts',
   'database/text.ts',

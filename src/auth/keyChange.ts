@@ -63,6 +63,9 @@ export async function followKeyChange(parts: FollowParts): Promise<KeyFollower> 
 export const everybodySeals = (database: Database, { keyName }: Vault): Promise<boolean> =>
   areAll(database, SEALS(keyName));
 
+/** How many servers and workers run on this database. */
+export const countProcesses = (database: Database): Promise<number> => database.countAnnounced(PROCESSES);
+
 /** How many servers and workers do not know the current key yet. */
 export async function countWithoutKey(database: Database, { keyName }: Vault): Promise<number> {
   const knowing = await database.countAnnounced(KNOWS(keyName));

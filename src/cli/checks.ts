@@ -99,6 +99,8 @@ const database: Check = async ({ config, database, absence }) => {
 /** The message may already say what to do, and then another advice would be wrong. */
 function fixOf(problem: string): string {
   if (/PgBouncer|not complete/.test(problem)) return 'See "PostgreSQL" in docs/production.md.';
+  if (/with or without Citus/.test(problem)) return 'See "Other engines" in docs/scale.md.';
+  if (problem.includes('db distribute')) return 'See "Spread over a cluster" in docs/scale.md.';
   if (problem.includes('different databases')) return 'Correct the one that leads to the wrong database.';
   if (problem.includes('older than')) return 'Upgrade PostgreSQL.';
   const setting = problem.includes('DATABASE_DIRECT_URL') ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL';

@@ -21,10 +21,10 @@ export async function withDatabase<T>(work: (database: Database, config: Config)
 /** Opens the database, even while a server runs. Creates one only if the command asks for it. */
 export async function withBareDatabase<T>(
   work: (database: Database, config: Config) => Promise<T>,
-  { make = false } = {},
+  { make = false, purpose = 'command' as 'command' | 'distribute' } = {},
 ): Promise<T> {
   const config = readConfig();
-  const database = await join(config, make);
+  const database = await join(config, make, purpose);
   try {
     return await work(database, config);
   } finally {
@@ -56,13 +56,17 @@ export const changeProgress = ({ migration, rows, rows_done }: ChangeStatus): st
     rows === null ? '' : ` of about ${rows.toLocaleString('en')}`
   } done.`;
 
-async function join(config: Config, make: boolean): Promise<Database> {
+async function join(
+  config: Config,
+  make: boolean,
+  purpose: 'command' | 'distribute' = 'command',
+): Promise<Database> {
   if (!make && !databaseExists(config)) {
     throw new Failure(`There is no database in ${config.dataDir} yet. ${PREPARE}`);
   }
   // On standard error, because standard output is for the result.
   const onWait = (why: string) => void process.stderr.write(`${why}\n`);
-  return openDatabase({ ...config, onWait }, 'command');
+  return openDatabase({ ...config, onWait }, purpose);
 }
 
 async function requireTables(database: Database): Promise<void> {

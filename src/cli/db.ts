@@ -1,11 +1,13 @@
 import { recordMigrations } from '../audit/record.ts';
 import type { Database } from '../database/database.ts';
 import { fileNameOf, type MigrationStatus, migrate, migrationStatus } from '../database/migrate.ts';
+import { spreadCounts } from '../database/spread/status.ts';
 import { listChanges } from '../database/upgrade/changes.ts';
 import { databaseVersion } from '../database/vitals.ts';
 import { VERSION } from '../version.ts';
 import { command, PROGRAM } from './command.ts';
 import { changeProgress, withBareDatabase } from './database.ts';
+import { command as distribute, spreadText } from './distribute.ts';
 import { count, createTable, minute } from './terminal.ts';
 import { COMMAND_LINE } from './who.ts';
 
@@ -41,6 +43,7 @@ export const commands = {
         const pending = migrations.filter(({ applied_at }) => applied_at === null).length;
         const newer = migrations.filter((migration) => migration.newer).length;
         const changes = pending === 0 ? await listChanges(database) : [];
+        const spread = await spreadCounts(database);
         const table = createTable([
           { title: 'MIGRATION', value: fileNameOf },
           {
@@ -57,11 +60,22 @@ export const commands = {
             ? [`It has ${count(newer, 'migration')} of a newer version. Deskbell ${VERSION} can use it.`]
             : []),
           ...changes.map(changeProgress),
+          ...(spread ? [spreadText(spread)] : []),
         ];
         return {
           text: `${version}. ${summary.join('\n')}\n\n${table(migrations)}`,
-          json: { engine: database.engine, version, pending, newer, changes, migrations },
+          json: {
+            engine: database.engine,
+            version,
+            pending,
+            newer,
+            changes,
+            spread: spread ?? null,
+            migrations,
+          },
         };
       }),
   }),
+
+  distribute,
 };

@@ -7,6 +7,7 @@ import { backupChecks } from './backup/checks.ts';
 import { CHANNEL_CHECKS } from './channelChecks.ts';
 import { CHECKS, type Finding } from './checks.ts';
 import { command as define } from './command.ts';
+import { CLUSTER_CHECKS } from './doctor/cluster.ts';
 import { ENCRYPTION_CHECKS } from './keys/checks.ts';
 
 const MARKS = { good: '✔', hint: '!', bad: '✖' } as const;
@@ -40,7 +41,13 @@ async function examine(full: boolean): Promise<Finding[]> {
     });
   }
   try {
-    const checks = [...CHECKS, ...ENCRYPTION_CHECKS, ...backupChecks(full), ...CHANNEL_CHECKS];
+    const checks = [
+      ...CHECKS,
+      ...CLUSTER_CHECKS,
+      ...ENCRYPTION_CHECKS,
+      ...backupChecks(full),
+      ...CHANNEL_CHECKS,
+    ];
     for (const check of checks) {
       findings.push(...(await check({ config, database, absence, now: () => new Date() }).catch(failed)));
     }

@@ -63,6 +63,7 @@ export const EVENTS = {
   'database.backed_up': {},
   'database.restored': {},
   'database.moved': {},
+  'database.distributed': {},
   'demo.added': {},
 } as const satisfies Record<string, MergeRule>;
 export interface MergeRule {

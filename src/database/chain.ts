@@ -1,5 +1,5 @@
 import type { MerchantId } from '../contract/ids.ts';
-import { lockNameSql } from './locks.ts';
+import { lockUntilCommit } from './locks.ts';
 
 /**
  * Writes of one merchant that belong together: all or nothing. Every value is known before, so an engine may run them as
@@ -161,7 +161,7 @@ function changeSql(
 }
 
 const lockParts = (table: string, rows: string, parameter: number) => [
-  `lock as materialized (select ${lockNameSql(`$${parameter}`)})`,
+  `lock as materialized (select ${lockUntilCommit(`$${parameter}`)})`,
   `locked as (select ${table}.id from lock, ${rows} r
     join ${table} on ${table}.merchant_id = r.merchant_id and ${table}.id = r.id order by ${table}.id for update of ${table})`,
 ];

@@ -98,6 +98,8 @@ export interface Database extends Queries {
    * true again by itself. PostgreSQL reports such a problem to each writer, and its operator watches its disk.
    */
   canWrite(): Promise<boolean>;
+  /** One line for the operator if locks do not hold or signals do not arrive. It tries them on PostgreSQL. */
+  engineProblem(): Promise<string | undefined>;
   /** How many connections are used now. The embedded database has one that writes. */
   connections(): Connections;
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Engine, Param, Transaction } from './database.ts';
-import { deleteByKey, primaryKeyOf } from './spread/keys.ts';
+import { deleteByKey, primaryKeyOf } from './spread/deleteByKey.ts';
 
 /** Rows that are no longer needed after some time. */
 export interface Expiring {

@@ -1,6 +1,7 @@
 import { VERSION } from '../version.ts';
 import { type Database, DatabaseProblem } from './database.ts';
 import { statementSumOf } from './oldChecksums.ts';
+import { MIGRATION_SETTING } from './spread/keys.ts';
 import { finishChanges } from './upgrade/changes.ts';
 import { MIGRATIONS, type Migration, readMigrations } from './upgrade/files.ts';
 import { compareVersions } from './upgrade/versions.ts';
@@ -59,7 +60,8 @@ async function apply(database: Database, migration: Migration, appliedAt: string
     ? `insert into background_changes (migration, created_at) values (${version}, '${appliedAt}');`
     : '';
   await database.script(
-    `${sql}
+    `${database.isSpread ? MIGRATION_SETTING : ''}
+    ${sql}
     ${later}
     insert into schema_migrations (version, name, checksum, applied_at${support[0]})
       values (${version}, '${name}', '${checksum}', '${appliedAt}'${support[1]});`,

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
+import { PROGRAM } from '../installation.ts';
 import { isIncomplete } from './copy/copy.ts';
 import { type Database, DatabaseProblem } from './database.ts';
+import { isUnfinished } from './spread/keys.ts';
 import { openSqlite } from './sqlite.ts';
 import { databaseFile } from './sqliteFolder.ts';
 
@@ -15,18 +17,21 @@ interface DatabaseOptions {
   onWait?: (why: string) => void;
 }
 
+type Purpose = 'serve' | 'command' | 'distribute';
+
 /**
- * Opens it for use: not while a restore or a move into it is incomplete. `serve` locks the folder of the embedded
- * database. A `command` does not, so it can run while the server runs.
+ * Opens it for use: not while a restore or a move into it is incomplete, and only to `distribute` while that is
+ * unfinished. `serve` locks the folder of the embedded database. A `command` does not, so it can run while the server runs.
  */
 export async function openDatabase(
   options: DatabaseOptions,
-  purpose: 'serve' | 'command',
+  purpose: Purpose,
   onConnectionLost?: (error: Error) => void,
 ): Promise<Database> {
   const database = await openEngine(options, purpose, onConnectionLost);
   try {
     if (await isIncomplete(database)) throw new DatabaseProblem(INCOMPLETE);
+    if (purpose !== 'distribute' && (await isUnfinished(database))) throw new DatabaseProblem(UNFINISHED);
     return database;
   } catch (error) {
     await database.close();
@@ -37,9 +42,11 @@ export async function openDatabase(
 const INCOMPLETE =
   'This database is not complete: a restore or a move into it was interrupted. Run the same command again.';
 
+const UNFINISHED = `Spreading the tables over the nodes was interrupted: foreign keys are missing. Run "${PROGRAM} db distribute" again.`;
+
 async function openEngine(
   options: DatabaseOptions,
-  purpose: 'serve' | 'command',
+  purpose: Purpose,
   onConnectionLost?: (error: Error) => void,
 ): Promise<Database> {
   if (options.databaseUrl === undefined) return openSqlite(options.dataDir, { lock: purpose === 'serve' });

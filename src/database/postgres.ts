@@ -10,7 +10,7 @@ import {
 } from './database.ts';
 import { DeadlinePassed, msLeft, withinDeadline } from './deadline.ts';
 import { createHosts } from './hosts.ts';
-import { lockNameSql } from './locks.ts';
+import { COUNT_ANNOUNCED, lockName, lockOwnerName, lockUntilCommit, TRY_LOCK_UNTIL_COMMIT } from './locks.ts';
 import { drawIds } from './newIds.ts';
 import {
   APPLICATION_NAME,
@@ -21,9 +21,10 @@ import {
 } from './pooled.ts';
 import { connectionProblem, refusalOf, retryConflicts } from './postgresErrors.ts';
 import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
-import { COUNT_ANNOUNCED, createSignals } from './signals.ts';
+import { engineProblem, isPostgres } from './probe.ts';
+import { createSignals } from './signals.ts';
 import { isSpreadByMerchant } from './spread/detect.ts';
-import { buildIndex, lockName, lockOwnerName, type OnWait, runTransaction } from './upgrade/postgres.ts';
+import { buildIndex, type OnWait, runTransaction } from './upgrade/postgres.ts';
 
 interface PostgresOptions {
   poolSize: number;
@@ -51,6 +52,8 @@ const COMMIT_MIN_MS = 500;
 const SNAPSHOT_PAUSE_MAX_MS = 15_000;
 
 const EXCLUSIVE_WAIT_MAX_MS = 60_000;
+const SERVER_VERSION = `select current_setting('server_version_num')::bigint as number, version() as version`;
+const LOCK_UNTIL_COMMIT = `select ${lockUntilCommit('$1')}`;
 
 /** int8 as a number: the identity columns stay far below 2^53. */
 const types = new pg.TypeOverrides();
@@ -119,7 +122,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const signals = createSignals(directHosts, {
     types,
     checkSql: isPooled ? CANCEL_LATE : 'select 1',
-    notify: (topic) => pool.query('select pg_notify($1, $2)', [topic, process.pid]),
+    run: (sql, params) => pool.query(sql, [...params]),
   });
 
   const transact = async <T>(work: (tx: BareTransaction) => Promise<T>): Promise<T> => {
@@ -129,11 +132,10 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     const tx: BareTransaction = {
       ...queries,
       async tryLock(name) {
-        const sql = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as locked';
-        return (await queries.one<{ locked: boolean }>(sql, [name]))?.locked === true;
+        return (await queries.one<{ locked: boolean }>(TRY_LOCK_UNTIL_COMMIT, [name]))?.locked === true;
       },
       async lock(name) {
-        await queries.run(`select ${lockNameSql('$1')}`, [name]);
+        await queries.run(LOCK_UNTIL_COMMIT, [name]);
       },
     };
     let broken = false;
@@ -198,11 +200,13 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   };
   let isSpread: boolean;
   try {
-    const version = await queryPool<{ server_version_num: string }>('show server_version_num');
-    if (Number(version[0]?.server_version_num) < 150_000) {
+    const [server] = await queryPool<{ number: number; version: string }>(SERVER_VERSION);
+    if (!server || server.number < 150_000) {
       throw new DatabaseProblem('The PostgreSQL of DATABASE_URL is older than 15. Use 15 or newer.');
     }
     if (isPooled) await refuseOtherServer(queryPool, new directHosts.Client(directOptions));
+    const problem = isPostgres(server.version) ? undefined : await engineProblem(newMigrationClient);
+    if (problem) throw new DatabaseProblem(problem);
     isSpread = await isSpreadByMerchant(queryPool);
   } catch (error) {
     stopWatching();
@@ -242,6 +246,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       for (const index of indexes) await retryConflicts(() => buildIndex(newMigrationClient, index, onWait));
       await retryConflicts(() => runTransaction(newMigrationClient, sql, onWait));
     },
+    engineProblem: () => engineProblem(newMigrationClient),
     // Old row versions go with the next vacuum.
     scrub: async () => true,
     canWrite: async () => true,

@@ -3,7 +3,7 @@ import { type Chain, type ChainWithIds, chainParams, chainSql } from './chain.ts
 import { runSteps } from './chainSteps.ts';
 import { DatabaseUnavailable, type Param, type Queries } from './database.ts';
 import { DeadlinePassed, msLeft } from './deadline.ts';
-import { lockNameSql } from './locks.ts';
+import { lockUntilCommit } from './locks.ts';
 import { drawIds, withIds } from './newIds.ts';
 import { isQueryTimeout, translatePostgresError } from './postgresErrors.ts';
 
@@ -14,7 +14,7 @@ export type Query = <Row>(sql: string, params?: readonly Param[]) => Promise<Row
 
 /** All kinds of queries, by one function. On a cluster, a chain needs that of a transaction. */
 export const queriesWith = (query: Query, isSpread: boolean): Queries => {
-  const lock = async (name: string) => void (await query(`select ${lockNameSql('$1')}`, [name]));
+  const lock = async (name: string) => void (await query(`select ${lockUntilCommit('$1')}`, [name]));
   const queries: Queries = {
     engine: 'postgres',
     isSpread,

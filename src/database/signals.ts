@@ -1,11 +1,19 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Param } from './database.ts';
 import { withoutDeadline } from './deadline.ts';
 import type { Hosts } from './hosts.ts';
+import { ANNOUNCE } from './locks.ts';
 
-/** LISTEN and NOTIFY, on a separate connection that reconnects when it breaks. */
+/**
+ * LISTEN and NOTIFY, on a separate connection that reconnects when it breaks. All SQL with them is here, because other
+ * engines that speak PostgreSQL's protocol differ in them:
+ *
+ *   Citus         on the coordinator, as in PostgreSQL; every process connects to it
+ *   CockroachDB   does not have them (cockroachdb/cockroach#41522)
+ *   YugabyteDB    has them from version 2025.2.3 on (yugabyte/yugabyte-db#1872)
+ */
 export interface Signals {
   signal(topic: string): void;
   listen(topic: string, onSignal: () => void): () => void;
@@ -24,21 +32,18 @@ const CHECK_EVERY_MS = 2000;
 const ANSWER_MAX_MS = 2000;
 const CLOSE_MAX_MS = 500;
 
-const ANNOUNCE = 'select pg_advisory_lock_shared(hashtextextended($1, 0))';
-/** The processes that hold the lock. PostgreSQL keeps the number of a lock as two halves. */
-export const COUNT_ANNOUNCED = `select count(*) as announced from pg_locks
-  where locktype = 'advisory' and objsubid = 1 and granted
-    and database = (select oid from pg_database where datname = current_database())
-    and (classid::bigint << 32) | objid::bigint = hashtextextended($1, 0)`;
-
 interface SignalParts {
   types: pg.CustomTypesConfig;
   /** Runs regularly, to see that the server still answers. */
   checkSql: string;
-  notify: (topic: string) => Promise<unknown>;
+  /** A short statement on a connection of the pool. */
+  run: (sql: string, params: readonly Param[]) => Promise<unknown>;
 }
 
-export function createSignals(hosts: Hosts, { types, checkSql, notify }: SignalParts): Signals {
+const NOTIFY = 'select pg_notify($1, $2)';
+const listenSql = (topic: string) => `listen ${pg.escapeIdentifier(topic)}`;
+
+export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalParts): Signals {
   const local = new EventEmitter().setMaxListeners(0);
   const topics = new Set<string>();
   const names = new Set<string>();
@@ -82,7 +87,7 @@ export function createSignals(hosts: Hosts, { types, checkSql, notify }: SignalP
     try {
       await next.connect();
       for (const name of names) await query(next, ANNOUNCE, [name]);
-      for (const topic of topics) await query(next, `listen ${pg.escapeIdentifier(topic)}`);
+      for (const topic of topics) await query(next, listenSql(topic));
       isConnected = true;
       // Signals sent while we were disconnected are lost: every listener checks once.
       for (const topic of topics) local.emit(topic);
@@ -118,7 +123,7 @@ export function createSignals(hosts: Hosts, { types, checkSql, notify }: SignalP
       if (pendingNotifications.has(topic)) return;
       const timer = setTimeout(() => {
         pendingNotifications.delete(topic);
-        notify(topic).catch(() => {});
+        run(NOTIFY, [topic, process.pid]).catch(() => {});
       }, NOTIFY_DELAY_MS);
       pendingNotifications.set(topic, timer);
     },
@@ -128,9 +133,7 @@ export function createSignals(hosts: Hosts, { types, checkSql, notify }: SignalP
         topics.add(topic);
         if (!client) connecting = connect();
         else
-          connecting = connecting?.then(
-            async () => void (client && (await query(client, `listen ${pg.escapeIdentifier(topic)}`))),
-          );
+          connecting = connecting?.then(async () => void (client && (await query(client, listenSql(topic)))));
         connecting?.catch(() => {});
       }
       return () => local.off(topic, onSignal);
@@ -152,6 +155,17 @@ export function createSignals(hosts: Hosts, { types, checkSql, notify }: SignalP
       await disconnect();
     },
   };
+}
+
+/** Whether a signal from one connection arrives at another. */
+export async function arrives(from: pg.ClientBase, to: pg.ClientBase, topic: string): Promise<boolean> {
+  await to.query(listenSql(topic));
+  const heard = once(to, 'notification', { signal: AbortSignal.timeout(ANSWER_MAX_MS) }).then(
+    () => true,
+    () => false,
+  );
+  await from.query(NOTIFY, [topic, process.pid]);
+  return heard;
 }
 
 /** A clean end while the server answers; otherwise the socket is destroyed. */

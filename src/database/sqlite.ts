@@ -247,6 +247,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     },
     async announce() {},
     countAnnounced: async () => 1,
+    engineProblem: async () => undefined,
     async scrub() {
       for (const index of FULL_TEXT_INDEXES) await mergeAll(index);
       while (flushing) await flushing;

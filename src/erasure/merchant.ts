@@ -4,7 +4,7 @@ import { disableTeam } from '../auth/erase.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { phonesOf } from '../conversations/erase.ts';
 import type { Database, Engine, Reads, Transaction } from '../database/database.ts';
-import { deleteByKey, primaryKeyOf } from '../database/spread/keys.ts';
+import { deleteByKey, primaryKeyOf } from '../database/spread/deleteByKey.ts';
 import { haveWritten, removeStopsOf } from '../delivery/erase.ts';
 import { blankMerchant, type Deleting, markDeleting, removeMerchant } from '../merchants/delete.ts';
 import { AGAIN_AFTER_MS } from './erase.ts';

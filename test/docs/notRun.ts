@@ -11,6 +11,7 @@ export interface NotRun {
   because: string;
 }
 
+const NEEDS_CLUSTER = 'needs a cluster; test/distribute.test.ts runs the command on a stand-in';
 const MINUTES = 'takes minutes and runs separately';
 
 export const NOT_RUN: readonly NotRun[] = [
@@ -25,6 +26,17 @@ export const NOT_RUN: readonly NotRun[] = [
     page: 'docs/reliability.md',
     first: 'npm run test:faults -- --write',
     because: MINUTES,
+  },
+  {
+    page: 'docs/scale.md',
+    first: "psql -h worker-1.internal -U postgres -d deskbell -c 'create extension citus'",
+    because: NEEDS_CLUSTER,
+  },
+  {
+    page: 'docs/scale.md',
+    first:
+      'psql -h coordinator.internal -U postgres -d deskbell -c "select citus_add_node(\'worker-3.internal\', 5432)"',
+    because: NEEDS_CLUSTER,
   },
   {
     page: 'docs/data.md',

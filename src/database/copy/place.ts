@@ -1,9 +1,12 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { PROGRAM } from '../../installation.ts';
 import { type Database, DatabaseProblem } from '../database.ts';
+import { tryLockName } from '../locks.ts';
 import { migrationStatus } from '../migrate.ts';
 import { openPostgres } from '../postgres.ts';
 import { connectionProblem } from '../postgresErrors.ts';
+import { isSpreadByMerchant } from '../spread/detect.ts';
 import { openSqlite } from '../sqlite.ts';
 import { sqliteProblem } from '../sqliteErrors.ts';
 import { BUSY_TIMEOUT_MS, createPrivate, databaseFile, lockFolder } from '../sqliteFolder.ts';
@@ -124,15 +127,16 @@ async function lockSqlite(place: Place): Promise<LockedStore> {
 const IN_USE = (count: number) =>
   `The database is in use: ${count} ${count === 1 ? 'connection' : 'connections'} of Deskbell. Stop all servers, workers and commands. (PgBouncer keeps connections open for some minutes.)`;
 
+const IS_SPREAD = `The tables of this database are spread over a cluster. Use a new database, and run "${PROGRAM} db distribute" on it afterwards.`;
+
 async function lockPostgres(place: Place, url: string): Promise<LockedStore> {
   const client = await connect(url);
   try {
-    const { rows } = await client.query(
-      `select pg_try_advisory_lock(hashtextextended('deskbell copy', 0)) as locked`,
-    );
-    if (!rows[0].locked)
+    if (!(await tryLockName(client, 'deskbell copy')))
       throw new DatabaseProblem('Another restore or move uses this database. Wait until it has finished.');
     await requireUnused(client);
+    if (await isSpreadByMerchant(async <Row>(sql: string) => (await client.query(sql)).rows as Row[]))
+      throw new DatabaseProblem(IS_SPREAD);
     // A piece that is lost in a crash of the server is copied again.
     await client.query('set synchronous_commit = off');
     // For indexes and foreign keys over all rows.

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { createHosts } from '../hosts.ts';
+import { IS_NO_SHARD } from '../spread/status.ts';
 import {
   LENGTH_AT_ONCE,
   OWN_TABLES,
@@ -93,7 +94,7 @@ export function postgresStore(client: pg.Client, { inTransaction } = { inTransac
             join pg_attribute a on a.attrelid = c.oid and a.attnum = k.number
             where i.indrelid = c.oid and i.indisprimary order by k.place) as key
         from pg_class c where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
-        order by c.relname collate "C"`,
+          and ${IS_NO_SHARD('c')} order by c.relname collate "C"`,
     );
     return found.filter(({ name }) => !OWN_TABLES.has(name) && name !== WORDS);
   }
@@ -223,7 +224,7 @@ const COUNTED_COLUMNS = `select c.relname as name, a.attname as column,
     pg_get_serial_sequence(quote_ident(c.relname), a.attname) as sequence
   from pg_attribute a join pg_class c on c.oid = a.attrelid
   where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and a.attnum > 0
-    and not a.attisdropped and pg_get_serial_sequence(quote_ident(c.relname), a.attname) is not null order by 1`;
+    and ${IS_NO_SHARD('c')} and not a.attisdropped and pg_get_serial_sequence(quote_ident(c.relname), a.attname) is not null order by 1`;
 
 const SPECIAL = /[\\\n\r\t]/;
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };

@@ -1,4 +1,5 @@
 import type { Engine } from '../database.ts';
+import { REMEMBERED } from '../spread/keys.ts';
 
 /** A database as a place to copy rows from and to: the same on both engines, and without any limit of time. */
 
@@ -48,7 +49,12 @@ export const PROGRESS = 'copy_progress';
 export const BACKUP_INFO = 'backup_info';
 
 /** Not copied: the target has its own. */
-export const OWN_TABLES: ReadonlySet<string> = new Set(['schema_migrations', PROGRESS, BACKUP_INFO]);
+export const OWN_TABLES: ReadonlySet<string> = new Set([
+  'schema_migrations',
+  PROGRESS,
+  BACKUP_INFO,
+  REMEMBERED,
+]);
 /** Not copied row by row: see `indexedWords`. On SQLite it is a full-text index, not a table. */
 export const WORDS = 'inbox_index';
 

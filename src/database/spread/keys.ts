@@ -1,34 +1,63 @@
-import type { Reads } from '../database.ts';
+import type { Queries, Reads } from '../database.ts';
+import { IS_NO_SHARD } from './status.ts';
 
-/** The columns of a table's primary key. The first is `merchant_id` if the table is spread: see `EVERYWHERE`. */
-export async function primaryKeyOf(queries: Reads, table: string): Promise<string[]> {
-  const rows = await queries.all<{ name: string }>(
-    `select a.attname as name from pg_constraint k
-      cross join unnest(k.conkey) with ordinality as c (number, place)
-      join pg_attribute a on a.attrelid = k.conrelid and a.attnum = c.number
-      where k.conrelid = to_regclass($1) and k.contype = 'p' order by c.place`,
-    [table],
-  );
-  return rows.map(({ name }) => name);
-}
-
-interface Some {
-  /** SQL: which rows of the merchant. */
-  where?: string;
-  orderBy?: string;
-  limit: number;
+/**
+ * The foreign keys of our tables. While tables are distributed they do not exist, so they are written down in a table
+ * first. It is there until all of them exist again.
+ */
+export interface ForeignKey {
+  table_name: string;
+  name: string;
+  references_table: string;
+  /** As PostgreSQL writes it: FOREIGN KEY (merchant_id) REFERENCES merchants(id). */
+  definition: string;
 }
 
 /**
- * SQL: deletes some rows of the merchant `$1`, by their primary key, for a `returning` of the caller's. `ctid` is faster, but says where a row is on one node.
+ * For migrations of a spread database. Otherwise Citus would convert a new table with a foreign key to one that is on every
+ * node, and could not distribute it any more if it has an identity. `db distribute` adds these foreign keys anew.
  */
-export function deleteByKey(table: string, key: readonly string[], { where, orderBy, limit }: Some): string {
-  const isWanted = where === undefined ? 'merchant_id = $1' : `merchant_id = $1 and ${where}`;
-  const columns = key.filter((column) => column !== 'merchant_id').join(', ');
-  const isAmong =
-    columns === ''
-      ? ''
-      : `and (${columns}) in (select ${columns} from ${table} where ${isWanted}
-          order by ${orderBy ?? columns} limit ${limit})`;
-  return `delete from ${table} where ${isWanted} ${isAmong}`;
+export const MIGRATION_SETTING = 'set local citus.enable_local_reference_table_foreign_keys = off;';
+
+export const REMEMBERED = 'distribution_keys';
+
+export const readForeignKeys = (queries: Reads): Promise<ForeignKey[]> =>
+  queries.all<ForeignKey>(
+    `select c.relname as table_name, k.conname as name, t.relname as references_table,
+        pg_get_constraintdef(k.oid) as definition
+      from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class t on t.oid = k.confrelid
+      where k.contype = 'f' and k.conparentid = 0 and c.relnamespace = current_schema()::regnamespace
+        and ${IS_NO_SHARD('c')} order by c.relname, k.conname`,
+  );
+
+/** Whether distributing began and did not come to its end: foreign keys are missing. */
+export async function isUnfinished(queries: Pick<Queries, 'engine' | 'one'>): Promise<boolean> {
+  if (queries.engine === 'sqlite') return false;
+  return (await queries.one(`select 1 from pg_class where oid = to_regclass('${REMEMBERED}')`)) !== undefined;
 }
+
+export const readRemembered = (queries: Reads): Promise<ForeignKey[]> =>
+  queries.all<ForeignKey>(
+    `select table_name, name, references_table, definition from ${REMEMBERED} order by table_name, name`,
+  );
+
+export const rememberSql = (keys: readonly ForeignKey[]): string =>
+  [
+    `create table if not exists ${REMEMBERED} (
+      table_name text not null, name text not null, references_table text not null, definition text not null,
+      primary key (table_name, name))`,
+    ...keys.map(
+      ({ table_name, name, references_table, definition }) =>
+        `insert into ${REMEMBERED} values ('${table_name}', '${name}', '${references_table}', '${definition.replaceAll("'", "''")}')
+          on conflict do nothing`,
+    ),
+  ].join(';\n');
+
+export const forgetSql = `drop table ${REMEMBERED}`;
+
+export const dropSql = ({ table_name, name }: ForeignKey): string =>
+  `alter table ${table_name} drop constraint "${name}"`;
+export const addSql = ({ table_name, name, definition }: ForeignKey): string =>
+  `alter table ${table_name} add constraint "${name}" ${definition}`;
+export const sameKey = (one: ForeignKey) => (other: ForeignKey) =>
+  one.table_name === other.table_name && one.name === other.name;

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { DatabaseProblem } from '../database.ts';
@@ -107,60 +106,5 @@ async function lockProblem(client: pg.Client, cause: unknown): Promise<DatabaseP
     `The tables cannot be changed, because others hold locks on them. Open transactions: ${who.join('; ') || 'none'}. ` +
       'End them, or try again later.',
     { cause },
-  );
-}
-
-/** Says who holds the lock, for `whoHolds`. PostgreSQL cuts it at 63 bytes. */
-export const lockOwnerName = (name: string): string =>
-  `deskbell ${name}, process ${process.pid} on ${hostname()}`;
-
-const waitText = (name: string, waitMs: number) =>
-  `Another process is busy with the database (${name}). Waiting for it, up to ${Math.round(waitMs / 1000)} seconds …`;
-
-const TRY_EVERY_MS = 100;
-
-/**
- * Tries again and again instead of waiting inside PostgreSQL: a statement that waits there has a snapshot, and building
- * an index concurrently would wait for it.
- */
-export async function lockName(
-  client: pg.ClientBase,
-  name: string,
-  waitMs: number,
-  onWait: OnWait,
-): Promise<void> {
-  let isSaid = false;
-  const giveUpAt = performance.now() + waitMs;
-  for (;;) {
-    const { rows } = await client.query<{ locked: boolean }>(
-      'select pg_try_advisory_lock(hashtextextended($1, 0)) as locked',
-      [name],
-    );
-    if (rows[0]?.locked) return;
-    if (performance.now() > giveUpAt) throw await heldProblem(client, name, waitMs);
-    if (!isSaid) onWait(waitText(name, waitMs));
-    isSaid = true;
-    await sleep(TRY_EVERY_MS);
-  }
-}
-
-async function heldProblem(client: pg.ClientBase, name: string, waitMs: number): Promise<DatabaseProblem> {
-  // The key of the lock is in two halves of 32 bits.
-  const { rows } = await client.query<{ pid: number; owner: string | null; since: string | null }>(
-    `select l.pid, a.application_name as owner,
-        to_char(a.backend_start at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as since
-      from pg_locks l left join pg_stat_activity a on a.pid = l.pid
-      where l.locktype = 'advisory' and l.granted and l.objsubid = 1
-        and l.database = (select oid from pg_database where datname = current_database())
-        and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended($1, 0)`,
-    [name],
-  );
-  const [holder] = rows;
-  const who = holder ? `${holder.owner || 'a connection'}, since ${holder.since} UTC` : 'another process';
-  return new DatabaseProblem(
-    `After ${Math.round(waitMs / 1000)} seconds, the database is still locked for "${name}" by ${who}. ` +
-      `Wait until it has finished, and try again.${
-        holder ? ` If it hangs, end it in PostgreSQL: select pg_terminate_backend(${holder.pid});` : ''
-      }`,
   );
 }

@@ -1,0 +1,238 @@
+-- See citus.ts. Citus keeps its catalog and its functions in pg_catalog, where they are found without a schema.
+set allow_system_table_mods = on;
+
+create table pg_catalog.pg_dist_partition (
+  logicalrelid regclass primary key,
+  partmethod "char" not null,
+  partkey text,
+  colocationid integer not null default 0,
+  repmodel "char" not null default 's',
+  autoconverted boolean not null default false
+);
+create table pg_catalog.pg_dist_node (
+  nodeid serial primary key,
+  groupid integer not null,
+  nodename text not null,
+  nodeport integer not null,
+  isactive boolean not null default true,
+  noderole text not null default 'primary',
+  shouldhaveshards boolean not null default true
+);
+grant select on pg_catalog.pg_dist_partition, pg_catalog.pg_dist_node to public;
+
+create schema citus_stand_in;
+-- A sequence, because a failed call is counted, too.
+create sequence citus_stand_in.calls;
+create table citus_stand_in.faults (every integer not null, truncating boolean not null);
+insert into citus_stand_in.faults values (0, false);
+create table citus_stand_in.truncated (name regclass primary key);
+
+create function citus_stand_in.count_call() returns void language plpgsql as $$
+declare
+  every integer := (select f.every from citus_stand_in.faults f);
+  number bigint := nextval('citus_stand_in.calls');
+begin
+  if every > 0 and number % every = 0 then
+    raise exception 'connection to the remote node worker-1:5432 failed' using errcode = '08006';
+  end if;
+end $$;
+
+create function pg_catalog.citus_version() returns text language sql as
+  $$ select 'Citus 13.2.0 (a stand-in for tests)' $$;
+
+create function pg_catalog.citus_set_coordinator_host(host text, port integer default 5432) returns void language sql as
+  $$ insert into pg_catalog.pg_dist_node (groupid, nodename, nodeport, shouldhaveshards) values (0, host, port, false) $$;
+
+-- What Citus says of a table: distributed, reference, local (Citus knows it) or postgres (it does not).
+create function citus_stand_in.kind_of(given regclass) returns text language sql as $$
+  select coalesce((select case when partmethod = 'h' then 'distributed' when repmodel = 't' then 'reference' else 'local' end
+    from pg_catalog.pg_dist_partition where logicalrelid = given), 'postgres')
+$$;
+
+create function citus_stand_in.has_identity(given regclass) returns boolean language sql as $$
+  select exists (select 1 from pg_attribute where attrelid = given and attidentity <> '' and not attisdropped)
+$$;
+
+create function citus_stand_in.refuse_distributed(given regclass) returns void language plpgsql as $$
+begin
+  if citus_stand_in.kind_of(given) in ('distributed', 'reference') then
+    raise exception 'table "%" is already distributed', given using errcode = '42P16';
+  end if;
+end $$;
+
+-- A table that Citus knows only because of a foreign key becomes a plain one before it is distributed. An identity
+-- prevents that.
+create function citus_stand_in.undistribute(given regclass) returns void language plpgsql as $$
+begin
+  if citus_stand_in.kind_of(given) <> 'local' then return; end if;
+  if citus_stand_in.has_identity(given) then
+    raise exception 'cannot complete operation on a table with identity column' using errcode = '0A000';
+  end if;
+  delete from pg_catalog.pg_dist_partition where logicalrelid = given;
+end $$;
+
+create function citus_stand_in.refuse_triggers(given regclass) returns void language plpgsql as $$
+begin
+  if exists (select 1 from pg_trigger where tgrelid = given and not tgisinternal)
+    and coalesce(nullif(current_setting('citus.enable_unsafe_triggers', true), ''), 'off') <> 'on' then
+    raise exception 'cannot distribute relation "%" because it has triggers', given
+      using hint = format('Drop all the triggers on "%s" and retry.', given), errcode = '0A000';
+  end if;
+end $$;
+
+-- The rules for one foreign key, between tables of these kinds.
+create function citus_stand_in.check_key(key pg_constraint, from_kind text, to_kind text) returns void language plpgsql as $$
+declare
+  from_place integer;
+  to_place integer;
+begin
+  if from_kind = 'postgres' then
+    if to_kind = 'distributed' then
+      raise exception 'cannot create foreign key constraint since foreign keys from reference tables and local tables to distributed tables are not supported'
+        using errcode = '0A000';
+    end if;
+    return;
+  end if;
+  if to_kind = 'postgres' then
+    raise exception 'referenced table "%" must be a distributed table or a reference table', key.confrelid::regclass
+      using errcode = '42P16';
+  end if;
+  if from_kind in ('reference', 'local') then
+    if to_kind = 'distributed' then
+      raise exception 'cannot create foreign key constraint since foreign keys from reference tables and local tables to distributed tables are not supported'
+        using errcode = '0A000';
+    end if;
+    return;
+  end if;
+  if to_kind = 'local' then
+    raise exception 'cannot create foreign key constraint since relations are not colocated or not referencing a reference table'
+      using errcode = '0A000';
+  end if;
+  select n.place into from_place from unnest(key.conkey) with ordinality n (number, place)
+    join pg_attribute a on a.attrelid = key.conrelid and a.attnum = n.number where a.attname = 'merchant_id';
+  select n.place into to_place from unnest(key.confkey) with ordinality n (number, place)
+    join pg_attribute a on a.attrelid = key.confrelid and a.attnum = n.number where a.attname = 'merchant_id';
+  if from_place is not null and (key.confdeltype in ('n', 'd') or key.confupdtype in ('n', 'd', 'c')) then
+    raise exception 'cannot create foreign key constraint' using errcode = '0A000',
+      detail = 'SET NULL or SET DEFAULT is not supported in ON DELETE operation when distribution key is included in the foreign key constraint';
+  end if;
+  if to_kind = 'distributed' and (from_place is null or from_place is distinct from to_place) then
+    raise exception 'cannot create foreign key constraint' using errcode = '0A000',
+      detail = 'Foreign keys are supported in two cases, either in between two colocated tables including partition column in the same ordinal in the both tables or from distributed to reference tables';
+  end if;
+end $$;
+
+-- All foreign keys of a table that is about to be of this kind.
+create function citus_stand_in.check_keys(given regclass, kind text) returns void language plpgsql as $$
+declare
+  key pg_constraint;
+begin
+  for key in select * from pg_constraint where contype = 'f' and given in (conrelid, confrelid) loop
+    perform citus_stand_in.check_key(key,
+      case when key.conrelid = given then kind else citus_stand_in.kind_of(key.conrelid) end,
+      case when key.confrelid = given then kind else citus_stand_in.kind_of(key.confrelid) end);
+  end loop;
+end $$;
+
+-- A plain table that gets a foreign key to a reference table becomes one that Citus knows. Null: all of them.
+create function citus_stand_in.convert_local(given regclass) returns void language plpgsql as $$
+begin
+  if coalesce(nullif(current_setting('citus.enable_local_reference_table_foreign_keys', true), ''), 'on') <> 'on' then
+    return;
+  end if;
+  insert into pg_catalog.pg_dist_partition (logicalrelid, partmethod, repmodel, autoconverted)
+    select distinct k.conrelid::regclass, 'n'::"char", 's'::"char", true from pg_constraint k
+    where k.contype = 'f' and k.conrelid = coalesce(given, k.conrelid) and citus_stand_in.kind_of(k.conrelid) = 'postgres'
+      and citus_stand_in.kind_of(k.confrelid) = 'reference';
+end $$;
+
+create function pg_catalog.create_reference_table(table_name regclass) returns void language plpgsql as $$
+begin
+  perform citus_stand_in.count_call();
+  perform citus_stand_in.refuse_distributed(table_name);
+  perform citus_stand_in.refuse_triggers(table_name);
+  if exists (select 1 from pg_constraint k where k.contype = 'f' and k.conrelid = table_name
+      and citus_stand_in.kind_of(k.confrelid) = 'postgres') then
+    raise exception 'referenced table must be a distributed table or a reference table' using errcode = '42P16';
+  end if;
+  delete from pg_catalog.pg_dist_partition where logicalrelid = table_name;
+  insert into pg_catalog.pg_dist_partition (logicalrelid, partmethod, colocationid, repmodel)
+    values (table_name, 'n', 2, 't');
+  perform citus_stand_in.convert_local(null);
+end $$;
+
+create function pg_catalog.create_distributed_table(
+  table_name regclass, distribution_column text, distribution_type text default 'hash', colocate_with text default 'default'
+) returns void language plpgsql as $$
+declare
+  bad text;
+begin
+  perform citus_stand_in.count_call();
+  perform citus_stand_in.refuse_distributed(table_name);
+  perform citus_stand_in.undistribute(table_name);
+  if not exists (select 1 from pg_attribute where attrelid = table_name and attname = distribution_column) then
+    raise exception 'column "%" of relation "%" does not exist', distribution_column, table_name using errcode = '42703';
+  end if;
+  if colocate_with not in ('default', 'none') and citus_stand_in.kind_of(colocate_with::regclass) <> 'distributed' then
+    raise exception 'relation % is not distributed', colocate_with using errcode = '42P16';
+  end if;
+  perform citus_stand_in.refuse_triggers(table_name);
+  select i.indexrelid::regclass::text into bad from pg_index i where i.indrelid = table_name and i.indisunique
+    and not exists (select 1 from pg_attribute a where a.attrelid = table_name and a.attname = distribution_column
+      and a.attnum = any (i.indkey)) limit 1;
+  if bad is not null then
+    raise exception 'cannot create constraint on "%"', table_name using errcode = '42P16',
+      detail = 'Distributed relations cannot have UNIQUE, EXCLUDE, or PRIMARY KEY constraints that do not include the partition column (with an equality operator if EXCLUDE).';
+  end if;
+  perform citus_stand_in.check_keys(table_name, 'distributed');
+  insert into pg_catalog.pg_dist_partition (logicalrelid, partmethod, partkey, colocationid)
+    values (table_name, 'h', distribution_column, 1);
+end $$;
+
+create function pg_catalog.truncate_local_data_after_distributing_table(table_name regclass) returns void
+language plpgsql as $$
+begin
+  if (select truncating from citus_stand_in.faults) then
+    raise exception 'canceling statement due to lock timeout' using errcode = '57014';
+  end if;
+  if citus_stand_in.kind_of(table_name) = 'postgres' then
+    raise exception 'supplied parameter is not a distributed relation' using errcode = '42P16',
+      detail = 'This UDF only truncates local records of distributed tables.';
+  end if;
+  if exists (select 1 from pg_constraint k where k.contype = 'f' and k.confrelid = table_name
+      and citus_stand_in.kind_of(k.conrelid) = 'postgres') then
+    raise exception 'cannot truncate a table referenced in a foreign key constraint by a local table' using errcode = '0A000';
+  end if;
+  -- The rows are the real ones here, so they stay.
+  insert into citus_stand_in.truncated values (table_name) on conflict do nothing;
+end $$;
+
+-- Citus follows `alter table` and `create table`: it checks new foreign keys, and converts plain tables with one to a
+-- reference table. Without one, it converts them back.
+create function citus_stand_in.follow() returns event_trigger language plpgsql as $$
+declare
+  command record;
+  lonely regclass;
+begin
+  for command in select * from pg_event_trigger_ddl_commands() where classid = 'pg_class'::regclass
+      and object_type = 'table' and schema_name not in ('citus_stand_in', 'pg_catalog') loop
+    if tg_tag = 'ALTER TABLE' then
+      perform citus_stand_in.count_call();
+      if coalesce(nullif(current_setting('citus.enable_local_reference_table_foreign_keys', true), ''), 'on') = 'on' then
+        for lonely in select p.logicalrelid from pg_catalog.pg_dist_partition p where p.autoconverted
+            and not exists (select 1 from pg_constraint k where k.contype = 'f' and k.conrelid = p.logicalrelid
+              and citus_stand_in.kind_of(k.confrelid) = 'reference') loop
+          perform citus_stand_in.undistribute(lonely);
+        end loop;
+      end if;
+      if citus_stand_in.kind_of(command.objid) <> 'postgres' then
+        perform citus_stand_in.check_keys(command.objid, citus_stand_in.kind_of(command.objid));
+      end if;
+    end if;
+    if tg_tag = 'CREATE TABLE' or current_query() ~* '\madd constraint\M' then
+      perform citus_stand_in.convert_local(command.objid);
+    end if;
+  end loop;
+end $$;
+create event trigger citus_stand_in on ddl_command_end when tag in ('ALTER TABLE', 'CREATE TABLE')
+  execute function citus_stand_in.follow();
