@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { loadModule } from 'libpg-query';
-import pg from 'pg';
+import { run } from './command.ts';
 import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
 import { type Deskbell, startDeskbell } from './harness.ts';
 import { importFiles, leaveRows } from './plans/rows.ts';
@@ -14,6 +14,7 @@ import { type Layout, readLayout } from './spread/layout.ts';
 import { READS_ACROSS } from './spread/readsAcross.ts';
 import { check } from './spread/rules.ts';
 import { useWhatsApp } from './spread/whatsapp.ts';
+import { installCitus } from './stand-ins/citus.ts';
 
 const ROWS = 48;
 const STATEMENTS_MIN = 400;
@@ -22,20 +23,11 @@ const SHOWN_MAX = 300;
 
 const onOneLine = (sql: string) => sql.replaceAll(/\s+/g, ' ').trim();
 
-/** The server believes that the tables are spread, and PostgreSQL runs whatever it sends. */
+/** The server sees that the tables are spread, and PostgreSQL runs whatever it sends. */
 async function createSpreadDatabase(): Promise<TestDatabase> {
   const database = await createDemoDatabase('postgres', 'weak');
-  const client = new pg.Client(database.env.DATABASE_DIRECT_URL ?? database.env.DATABASE_URL);
-  await client.connect();
-  try {
-    await client.query('set allow_system_table_mods = on');
-    await client.query(
-      'create table pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod "char")',
-    );
-    await client.query(`insert into pg_dist_partition values ('notifications', 'h')`);
-  } finally {
-    await client.end();
-  }
+  await installCitus(database.env.DATABASE_DIRECT_URL ?? database.env.DATABASE_URL!);
+  await run(['db', 'distribute'], { env: database.env });
   return database;
 }
 
@@ -47,8 +39,6 @@ describe('where the tables are spread by merchant', { skip: !engines.includes('p
     await loadModule();
     database = await createSpreadDatabase();
     layout = await readLayout(database.env.DATABASE_URL!);
-    // As soon as its key begins with merchant_id.
-    layout.tables.get('simulator_messages')!.placement = 'spread';
   });
   after(async () => {
     await deskbell?.close();

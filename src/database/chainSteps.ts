@@ -1,6 +1,7 @@
 import type { Chain, ChangeShape, Insert, InsertShape, Row, Step } from './chain.ts';
 import type { Dialect, Param } from './database.ts';
 import { identityOf } from './spread/identity.ts';
+import { valuesParams, valuesSql } from './values.ts';
 
 /**
  * A chain as one statement after another: for SQLite, and for a cluster, where each statement names its merchant and
@@ -117,16 +118,13 @@ async function insert(shape: InsertShape, rows: readonly Row[], runner: StepRunn
   const isDrawn = identity !== undefined && !(identity in shape.columns);
   const { sql, columns } = kept(`${runner.engine} ${shape.key} ${isDrawn} ${rows.length}`, () => {
     const names = [...Object.keys(shape.columns), ...(isDrawn ? [identity] : [])];
-    let position = 0;
-    const lines = rows.map(() => `(${names.map(() => `$${++position}`)})`);
-    const conflict = onConflict ? `on conflict ${onConflict}` : '';
-    return { sql: `insert into ${table} (${names}) values ${lines} ${conflict}`, columns: names };
+    return { sql: valuesSql(table, names, rows.length, onConflict), columns: names };
   });
   const ids = isDrawn ? await runner.newIds(table, rows.length) : [];
   await runner.run(
     sql,
-    rows.flatMap((row, index) =>
-      columns.map((column) => (isDrawn && column === identity ? ids[index]! : (row[column] ?? null))),
+    valuesParams(columns, rows, (row, column, index) =>
+      isDrawn && column === identity ? ids[index]! : (row[column] ?? null),
     ),
   );
 }

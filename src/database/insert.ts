@@ -1,6 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Param, Queries } from './database.ts';
 import { identityOf } from './spread/identity.ts';
+import { valuesParams, valuesSql } from './values.ts';
 
 interface InsertOptions {
   /** SQL: the conflict's columns and what to do then. */
@@ -24,18 +25,10 @@ export async function insertRows<Found>(
   const isDrawn = identity !== undefined && !(identity in first);
   const ids = isDrawn ? await queries.newIds(table, rows.length) : [];
   const names = [...Object.keys(first), ...(isDrawn ? [identity] : [])];
-  // The merchant is the same parameter in each row: so a cluster sees that all rows are on one node.
-  const params: Param[] = [first.merchant_id];
-  const lines = rows.map((row, index) => {
-    const places = names.map((name) => {
-      if (name === 'merchant_id') return 1;
-      return params.push(isDrawn && name === identity ? ids[index]! : (row[name] ?? null));
-    });
-    return `(${places.map((place) => `$${place}`)})`;
-  });
   return queries.run<Found>(
-    `insert into ${table} (${names}) values ${lines} ${onConflict ? `on conflict ${onConflict}` : ''}
-      ${returning ? `returning ${returning}` : ''}`,
-    params,
+    `${valuesSql(table, names, rows.length, onConflict)} ${returning ? `returning ${returning}` : ''}`,
+    valuesParams(names, rows, (row, name, index) =>
+      isDrawn && name === identity ? ids[index]! : (row[name] ?? null),
+    ),
   );
 }

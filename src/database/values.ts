@@ -1,0 +1,28 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Param } from './database.ts';
+
+/** An insert of several rows of one merchant. The merchant is $1 in each of them: a cluster finds the node by it. */
+export function valuesSql(
+  table: string,
+  columns: readonly string[],
+  rows: number,
+  onConflict?: string,
+): string {
+  let position = 1;
+  const place = (column: string) => (column === 'merchant_id' ? '$1' : `$${++position}`);
+  const lines = Array.from({ length: rows }, () => `(${columns.map(place)})`);
+  return `insert into ${table} (${columns}) values ${lines} ${onConflict ? `on conflict ${onConflict}` : ''}`;
+}
+
+/** The parameters of `valuesSql`. */
+export function valuesParams<Row extends { readonly merchant_id: MerchantId }>(
+  columns: readonly string[],
+  rows: readonly Row[],
+  read: (row: Row, column: string, index: number) => Param,
+): Param[] {
+  const others = columns.filter((column) => column !== 'merchant_id');
+  return [
+    rows[0]!.merchant_id,
+    ...rows.flatMap((row, index) => others.map((column) => read(row, column, index))),
+  ];
+}
