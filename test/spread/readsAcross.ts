@@ -92,7 +92,21 @@ export const READS_ACROSS: readonly { statement: RegExp; why: string }[] = [
       /^select merchant_id, user_id, mail_due_at, .* from alert_settings where mail_due_at is not null and /,
     why: 'the background looks for alert mails that are due',
   },
+  {
+    statement:
+      /^select merchant_id as id, case when count.* from new_events where merchant_id = any\(.*\) group by merchant_id$/,
+    why: 'the background looks for merchants with many or old events without a position, a page of merchants at a time',
+  },
+  {
+    statement: /^select merchant_id, id, user_id from push_subscriptions where fingerprint = \$1 limit 100$/,
+    why: 'a browser that turns alerts on may have been somebody else’s, of any merchant: rare, by an index',
+  },
   // Mails, erasures and vectors.
+  {
+    statement:
+      /^select id from mails where recipient = \$1 and kind = \$2 and created_at > \$3 order by created_at limit 1 offset \$4$/,
+    why: 'how many mails somebody got from all merchants: once for each mail, by an index',
+  },
   {
     statement:
       /^select (due_at|merchant_id, id, kind, due_at, attempts, expires_at) from mails where state = 'queued' /,
@@ -106,5 +120,14 @@ export const READS_ACROSS: readonly { statement: RegExp; why: string }[] = [
     statement:
       /^select (v\.merchant_id, v\.version|count\(\*\) as count) from live_versions v left join vector_progress p on p\.merchant_id = v\.merchant_id where /,
     why: 'the background looks for merchants whose documents need vectors, and counts them for metrics',
+  },
+  // Keys, and the clean-up.
+  {
+    statement: /^select id, merchant_id, name, scopes, expires_at from machine_keys where hash = \$1 /,
+    why: 'a key names no merchant: once for each key and process, then it is remembered for a while',
+  },
+  {
+    statement: /^select merchant_id from \w+ where (\w+) < \$1 (and [^(]+ )?order by \1 limit 1000$/,
+    why: 'the clean-up looks for merchants with expired rows, and removes those of one after another',
   },
 ];
