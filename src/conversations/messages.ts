@@ -1,8 +1,9 @@
 import type { ThreadMessage } from '../contract/conversations.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Param, Queries, Transaction } from '../database/database.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { ownIdIn } from '../database/ids.ts';
+import { insertRows } from '../database/insert.ts';
 import { canBeTakenBack, listSentIn, type SentMessage } from '../delivery/queue/deliveries.ts';
 import { conversationNotFound } from '../errors.ts';
 import type { NewMessage } from './rules.ts';
@@ -32,18 +33,14 @@ export async function insertMessages(
   messages: readonly NewMessage[],
   createdAt: Date,
 ): Promise<number> {
-  const params: Param[] = [merchantId, conversationId, createdAt.toISOString()];
-  const values = messages.map(({ from, text, at, messageId }) => {
-    const last = params.push(from, text, at.toISOString(), messageId);
-    return `($1, $2, $${last - 3}, $${last - 2}, $${last - 1}, $${last}, $3)`;
+  const added = messages.map(({ from, text, at, messageId }) => ({
+    ...{ merchant_id: merchantId, conversation_id: conversationId, sender: from, text, at: at.toISOString() },
+    ...{ message_id: messageId, created_at: createdAt.toISOString() },
+  }));
+  const rows = await insertRows<{ bytes: number }>(tx, 'conversation_messages', added, {
+    onConflict: '(merchant_id, conversation_id, message_id) where message_id is not null do nothing',
+    returning: BYTES,
   });
-  const rows = await tx.run<{ bytes: number }>(
-    `insert into conversation_messages (merchant_id, conversation_id, sender, text, at, message_id, created_at)
-      values ${values}
-      on conflict (merchant_id, conversation_id, message_id) where message_id is not null do nothing
-      returning ${BYTES}`,
-    params,
-  );
   if (rows.length > 0) await renewVersion(tx, merchantId, sumOf(rows));
   return rows.length;
 }

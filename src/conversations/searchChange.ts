@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Param, Transaction } from '../database/database.ts';
+import type { Transaction } from '../database/database.ts';
+import { insertRows } from '../database/insert.ts';
 
 /** The inbox is searched by the names and numbers of customers: the questions of these must be indexed again. */
 export async function customersChanged(
@@ -7,11 +8,6 @@ export async function customersChanged(
   merchantId: MerchantId,
   conversationIds: readonly number[],
 ): Promise<void> {
-  if (conversationIds.length === 0) return;
-  const params: Param[] = [merchantId, ...conversationIds];
-  await tx.run(
-    `insert into inbox_changes (merchant_id, conversation_id)
-      values ${conversationIds.map((_, index) => `($1, $${index + 2})`)}`,
-    params,
-  );
+  const rows = conversationIds.map((id) => ({ merchant_id: merchantId, conversation_id: id }));
+  await insertRows(tx, 'inbox_changes', rows);
 }

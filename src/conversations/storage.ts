@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
-import { idIn } from '../database/ids.ts';
+import { readOfMerchants } from '../database/ofMerchants.ts';
 
 /** What a merchant's conversations and messages take, and their version: the only SQL on conversation_storage. */
 
@@ -37,9 +37,10 @@ export async function readConversationVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
 ): Promise<Map<MerchantId, { conversations: string }>> {
-  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
-    `select merchant_id, version from conversation_storage where ${idIn(queries.engine, 'merchant_id', '$1')}`,
-    [merchantIds],
+  const rows = await readOfMerchants<{ merchant_id: MerchantId; version: string }>(
+    queries,
+    merchantIds,
+    (isTheirs) => `select merchant_id, version from conversation_storage where ${isTheirs}`,
   );
   return new Map(rows.map(({ merchant_id, version }) => [merchant_id, { conversations: version }]));
 }

@@ -7,6 +7,7 @@ import {
   type Transaction,
 } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
+import { insertRows } from '../database/insert.ts';
 import type { NewConversation } from './rules.ts';
 import { customersChanged } from './searchChange.ts';
 import { CONVERSATION_BYTES, countBytes } from './storage.ts';
@@ -50,16 +51,15 @@ async function insertUnknown(
   conversations: readonly NewConversation[],
   at: Date,
 ): Promise<Conversation[]> {
-  const params: Param[] = [merchantId, at.toISOString()];
-  const rows = conversations.map(({ reference, name, phone }) => {
-    const last = params.push(reference, name, phone);
-    return `($1, $${last - 2}, $${last - 1}, $${last}, $2, $2)`;
+  const time = at.toISOString();
+  const rows = conversations.map(({ reference, name, phone }) => ({
+    ...{ merchant_id: merchantId, reference, customer_name: name, customer_phone: phone },
+    ...{ created_at: time, updated_at: time },
+  }));
+  const added = await insertRows<Conversation>(tx, 'conversations', rows, {
+    onConflict: '(merchant_id, reference) do nothing',
+    returning: COLUMNS,
   });
-  const added = await tx.run<Conversation>(
-    `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
-      values ${rows} on conflict (merchant_id, reference) do nothing returning ${COLUMNS}`,
-    params,
-  );
   if (added.length > 0) await countBytes(tx, merchantId, added.length * CONVERSATION_BYTES);
   return added;
 }

@@ -1,5 +1,6 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
+import { insertRows } from '../database/insert.ts';
 import { countRecognition } from './confidence/store.ts';
 import { writeWordings } from './documents/wordings.ts';
 import { changeDocument, createDocument } from './documents/write.ts';
@@ -146,15 +147,13 @@ async function insertKnown(
       const at = answeredAt.toISOString();
       // Most are not judged. One document was wrong lately.
       const outcome = n % 9 === 0 ? (document === documents[0] ? 'wrong' : 'right') : null;
-      const [known] = await tx.run<{ id: number }>(
-        `insert into recognitions (merchant_id, kind, question, document_id, score, outcome, judged_by, judged_at,
-            created_at, unjudged_since, customer_key)
-          values ($1, 'known', $2, $3, $4, $5, $6, $7, $8, $9, '') returning id`,
-        [
-          ...[merchantId, document.title, document.id, 0.9 + (n % 10) / 100, outcome],
-          ...[outcome && 1, outcome && at, at, outcome ? null : at],
-        ],
-      );
+      const judged = { outcome, judged_by: outcome && 1, judged_at: outcome && at };
+      const row = {
+        ...{ merchant_id: merchantId, kind: 'known', question: document.title, document_id: document.id },
+        ...{ score: 0.9 + (n % 10) / 100, ...judged, created_at: at },
+        ...{ unjudged_since: outcome ? null : at, customer_key: '' },
+      };
+      const [known] = await insertRows<{ id: number }>(tx, 'recognitions', [row], { returning: 'id' });
       const use = { kind: 'known', documentId: document.id, at: answeredAt } as const;
       await countRecognition(tx, merchantId, { id: known!.id, ...use });
     }

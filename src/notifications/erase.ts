@@ -2,6 +2,7 @@ import type { PersonName } from '../auth/people.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
+import { insertRows } from '../database/insert.ts';
 import { removeNotifications } from './retention.ts';
 import { lockNotification } from './store.ts';
 import { replaceMentions } from './team/mentions.ts';
@@ -180,10 +181,7 @@ async function replaceNote(
   if (changed.length === 0) return;
   await countNotes(tx, merchantId, note.notification_id, noteBytes(to) - noteBytes(from));
   // Also if both are of the same length.
-  await tx.run('insert into inbox_changes (merchant_id, notification_id) values ($1, $2)', [
-    merchantId,
-    note.notification_id,
-  ]);
+  await insertRows(tx, 'inbox_changes', [{ merchant_id: merchantId, ...note }]);
 }
 
 /** What the routes store for repeated requests, as far as it names colleagues. */

@@ -5,6 +5,7 @@ import type { Author, MerchantId } from '../../contract/ids.ts';
 import { defineChange, defineInsert, type Step } from '../../database/chain.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
+import { insertRows } from '../../database/insert.ts';
 import { storableText } from '../../database/text.ts';
 
 /** What was recognised and how it turned out: the only SQL on recognitions and confidence. */
@@ -62,16 +63,17 @@ export async function recordAsked(
 async function insert(tx: Transaction, merchantId: MerchantId, recognition: Recognition): Promise<number> {
   const { kind, question, documentId, score, notificationId, conversationId = null, at } = recognition;
   const key = recognition.customer == null ? '' : customerKey(merchantId, recognition.customer);
-  const [row] = await tx.run<{ id: number }>(
-    `insert into recognitions (merchant_id, kind, question, document_id, score, notification_id, created_at,
-        unjudged_since, conversation_id, customer_key)
-      values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9) returning id`,
+  const [row] = await insertRows<{ id: number }>(
+    tx,
+    'recognitions',
     [
-      merchantId,
-      kind,
-      question === null ? null : storableText(question),
-      ...[documentId, score, notificationId, at.toISOString(), conversationId, key],
+      {
+        ...{ merchant_id: merchantId, kind, question: question === null ? null : storableText(question) },
+        ...{ document_id: documentId, score, notification_id: notificationId, created_at: at.toISOString() },
+        ...{ unjudged_since: at.toISOString(), conversation_id: conversationId, customer_key: key },
+      },
     ],
+    { returning: 'id' },
   );
   if (!row) throw new Error('the insert returned no row');
   await countRecognition(tx, merchantId, { id: row.id, kind, documentId, at });

@@ -1,6 +1,7 @@
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Param, Queries, Transaction } from '../../database/database.ts';
+import { insertRows } from '../../database/insert.ts';
 import { logEvents } from '../../events/record.ts';
 import { FIELDS, parametersOf, wordColumns } from './columns.ts';
 import { lockDocument } from './lock.ts';
@@ -26,20 +27,15 @@ export async function createDocuments(
   contents: readonly Content[],
   origin: Origin,
 ): Promise<Document[]> {
-  const params: Param[] = [merchantId, origin.at.toISOString()];
-  const rows = contents.map((content) => {
-    const [title, body, ...words] = parametersOf(params, [
-      content.title,
-      content.body,
-      ...wordColumns(content),
-    ]);
-    return `($1, ${title}, ${body}, $2, $2, ${words})`;
+  const time = origin.at.toISOString();
+  const rows = contents.map(({ title, body }) => {
+    const [titleWords, words, wordForms] = wordColumns({ title, body });
+    return {
+      ...{ merchant_id: merchantId, title, body, created_at: time, updated_at: time },
+      ...{ title_words: titleWords, words, word_forms: wordForms },
+    };
   });
-  const documents = await tx.run<Document>(
-    `insert into documents (merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
-      values ${rows} returning ${FIELDS}`,
-    params,
-  );
+  const documents = await insertRows<Document>(tx, 'documents', rows, { returning: FIELDS });
   await insertVersions(tx, merchantId, documents, origin);
   await logChange(tx, merchantId, documents, 'created', origin);
   return documents;

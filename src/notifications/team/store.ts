@@ -2,6 +2,7 @@ import { listPeople } from '../../auth/people.ts';
 import type { MerchantId, UserId } from '../../contract/ids.ts';
 import { NOTES_MAX, type Note } from '../../contract/teamwork.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
+import { insertRows } from '../../database/insert.ts';
 import { noteNotFound, noteNotYours, notificationNotFound, tooManyNotes } from '../../errors.ts';
 import { logEvents } from '../../events/record.ts';
 
@@ -89,10 +90,16 @@ export async function insertNote(
     [merchantId, notificationId],
   ))!;
   if (notes >= NOTES_MAX) throw tooManyNotes(NOTES_MAX);
-  const [row] = await tx.run<StoredNote>(
-    `insert into notification_notes (merchant_id, notification_id, user_id, text, mentions, created_at)
-      values ($1, $2, $3, $4, $5, $6) returning id, user_id, text, mentions, created_at`,
-    [merchantId, notificationId, userId, text, JSON.stringify(mentions), at.toISOString()],
+  const [row] = await insertRows<StoredNote>(
+    tx,
+    'notification_notes',
+    [
+      {
+        ...{ merchant_id: merchantId, notification_id: notificationId, user_id: userId, text },
+        ...{ mentions: JSON.stringify(mentions), created_at: at.toISOString() },
+      },
+    ],
+    { returning: 'id, user_id, text, mentions, created_at' },
   );
   await countNotes(tx, merchantId, notificationId, noteBytes(text));
   // Without the text: it is only for the merchant's people.
