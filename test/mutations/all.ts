@@ -20,6 +20,7 @@ import { PEOPLE_MUTATIONS } from './people.ts';
 import { SECRET_MUTATIONS } from './secrets.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
+import { SPREAD_MUTATIONS } from './spread.ts';
 import { TEAM_MUTATIONS } from './team.ts';
 import { UPGRADE_MUTATIONS } from './upgrades.ts';
 import { WATCH_MUTATIONS } from './watch.ts';
@@ -28,6 +29,7 @@ import { WATCH_MUTATIONS } from './watch.ts';
 export const MUTATIONS: readonly Mutation[] = [
   ...DATA_MUTATIONS,
   ...UPGRADE_MUTATIONS,
+  ...SPREAD_MUTATIONS,
   ...CONVERSATION_MUTATIONS,
   ...KNOWLEDGE_MUTATIONS,
   ...ACCESS_MUTATIONS,
