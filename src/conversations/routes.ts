@@ -28,7 +28,6 @@ import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/op
 import type { Storage } from '../merchants/storage.ts';
 import { countryOf } from '../merchants/store.ts';
 import { checkConversation } from './rules.ts';
-import { CONVERSATION_BYTES } from './storage.ts';
 import * as store from './store.ts';
 import { wiresOf } from './wire.ts';
 
@@ -153,11 +152,9 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
         const merchantId = merchantOf(request);
         const { body } = await writeOnce(request, reply, async (queries) => {
           const given = await readCustomer(queries, merchantId, request.body);
-          const { reference } = given;
-          const isKnown =
-            reference !== null && (await store.findByReference(queries, merchantId, reference)) !== undefined;
-          if (!isKnown) await storage.reserve(queries, merchantId, CONVERSATION_BYTES);
-          return { body: await store.upsertConversation(queries, merchantId, given, now()), headers: {} };
+          const reserve = (bytes: number) => storage.reserve(queries, merchantId, bytes);
+          const body = await store.upsertConversation(queries, merchantId, given, now(), reserve);
+          return { body, headers: {} };
         });
         const [conversation] = await withWindows(merchantId, [body]);
         return conversation!;

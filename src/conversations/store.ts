@@ -114,12 +114,16 @@ export function upsertConversations(
   });
 }
 
-/** Adds a conversation, or updates the merchant's conversation with this reference. Without a number, it keeps its own. */
+/**
+ * Adds a conversation, or updates the merchant's conversation with this reference. Without a number, it keeps its own.
+ * `reserve` is called before one is added.
+ */
 export async function upsertConversation(
   queries: Database | Transaction,
   merchantId: MerchantId,
   given: NewConversation,
   at: Date,
+  reserve: (bytes: number) => Promise<void> = async () => {},
 ): Promise<Conversation> {
   const { reference, name, phone } = given;
   const known = reference === null ? undefined : await findByReference(queries, merchantId, reference);
@@ -128,6 +132,7 @@ export async function upsertConversation(
       phone === '' ? known.customer_phone : await findRightPhone(queries, merchantId, known.id, phone);
     if (right === known.customer_phone) return known;
   }
+  if (!known) await reserve(CONVERSATION_BYTES);
   return inTransaction(queries, async (tx) => {
     const add = async () => (await insertUnknown(tx, merchantId, [given], at))[0];
     // The reference is free again if the customer was erased a moment ago.
