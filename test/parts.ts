@@ -13,8 +13,10 @@ const FEATURE_IMPORTS = [
   'database/deadline.ts',
   'database/expiry.ts',
   'database/ids.ts',
+  'database/insert.ts',
   'database/locks.ts',
   'database/lookup.ts',
+  'database/ofMerchants.ts',
   'database/sendingHold.ts',
   'database/text.ts',
   'database/batchPerTick.ts',
@@ -204,7 +206,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
     ...FEATURE_IMPORTS,
     ...['alerts/erase.ts', 'audit/record.ts', 'audit/store.ts', 'auth/erase.ts', 'auth/guard.ts'],
     ...['conversations/erase.ts', 'conversations/messages.ts', 'conversations/storage.ts'],
-    ...['conversations/store.ts', 'delivery/erase.ts', 'delivery/phone.ts'],
+    ...['conversations/store.ts', 'database/spread/deleteByKey.ts', 'delivery/erase.ts', 'delivery/phone.ts'],
     ...['events/erase.ts', 'events/log.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
     ...['merchants/store.ts', 'notifications/erase.ts'],
   ],
@@ -245,12 +247,12 @@ export const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // Nothing is sent for a merchant that is being deleted.
   'delivery/queue/claim.ts': ['merchants'],
   // Nothing is sent to a customer who is being erased.
+  'delivery/queue/enqueue.ts': ['conversations'],
   'delivery/queue/table.ts': ['conversations'],
   // An event has the reference and the metadata of its ask.
   'events/log.ts': ['asks'],
   // The user's name at that time.
   'audit/record.ts': ['users'],
-  'knowledge/documents/createSteps.ts': ['users'],
   'knowledge/documents/versions.ts': ['users'],
   'knowledge/suggestions.ts': ['notifications'],
   // What the demo's assistants answered before the demo began.
