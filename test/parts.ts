@@ -8,13 +8,13 @@ const FEATURE_IMPORTS = [
   'errors.ts',
   'tracing.ts',
   PORT,
-  'database/afterCommit.ts',
   'database/chain.ts',
   'database/deadline.ts',
   'database/expiry.ts',
   'database/ids.ts',
-  'database/locks.ts',
+  'database/insert.ts',
   'database/lookup.ts',
+  'database/ofMerchants.ts',
   'database/sendingHold.ts',
   'database/text.ts',
   'database/batchPerTick.ts',
@@ -207,6 +207,8 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['conversations/store.ts', 'delivery/erase.ts', 'delivery/phone.ts'],
     ...['events/erase.ts', 'events/log.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
     ...['merchants/store.ts', 'notifications/erase.ts'],
+    // A merchant's rows of any table are deleted by their primary key.
+    'database/spread/deleteByKey.ts',
   ],
   // It gets what to export as functions.
   export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
@@ -244,13 +246,13 @@ export const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'knowledge/confidence/store.ts': ['statistics_days'],
   // Nothing is sent for a merchant that is being deleted.
   'delivery/queue/claim.ts': ['merchants'],
-  // Nothing is sent to a customer who is being erased.
+  // Nothing is sent to a customer who is being erased, or without a conversation.
+  'delivery/queue/enqueue.ts': ['conversations'],
   'delivery/queue/table.ts': ['conversations'],
   // An event has the reference and the metadata of its ask.
   'events/log.ts': ['asks'],
   // The user's name at that time.
   'audit/record.ts': ['users'],
-  'knowledge/documents/createSteps.ts': ['users'],
   'knowledge/documents/versions.ts': ['users'],
   'knowledge/suggestions.ts': ['notifications'],
   // What the demo's assistants answered before the demo began.
