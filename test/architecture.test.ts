@@ -20,7 +20,7 @@ const partOf = (file: string) => (file in MAY_IMPORT ? file : file.split('/')[0]
 function tablesIn(file: string): string[] {
   const text = read('src', file).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
   const named = text.matchAll(
-    /(?:\b(?:from|join|into|update|table|exists)\s+|\btable: '|\binsert\(')([a-z]+(?:_[a-z]+)*)\b/gi,
+    /(?:\b(?:from|join|into|update|table|exists)\s+|\btable: '|\binsert\('|\binsertRows(?:<[^(]*>)?\(\s*\w+,\s*')([a-z]+(?:_[a-z]+)*)\b/gi,
   );
   const known = Object.values(TABLES).flat();
   return [...new Set([...named].map(([, name]) => name!))].filter((name) => known.includes(name)).sort();

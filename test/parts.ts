@@ -8,13 +8,11 @@ const FEATURE_IMPORTS = [
   'errors.ts',
   'tracing.ts',
   PORT,
-  'database/afterCommit.ts',
   'database/chain.ts',
   'database/deadline.ts',
   'database/expiry.ts',
   'database/ids.ts',
   'database/insert.ts',
-  'database/locks.ts',
   'database/lookup.ts',
   'database/ofMerchants.ts',
   'database/sendingHold.ts',
@@ -246,7 +244,7 @@ export const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'knowledge/confidence/store.ts': ['statistics_days'],
   // Nothing is sent for a merchant that is being deleted.
   'delivery/queue/claim.ts': ['merchants'],
-  // Nothing is sent to a customer who is being erased.
+  // Nothing is sent to a customer who is being erased, or without a conversation.
   'delivery/queue/enqueue.ts': ['conversations'],
   'delivery/queue/table.ts': ['conversations'],
   // An event has the reference and the metadata of its ask.

@@ -1,6 +1,6 @@
 import type { Author, MerchantId } from '../../contract/ids.ts';
+import { erasedAtOf } from '../../conversations/columns.ts';
 import { type Change, defineChange } from '../../database/chain.ts';
-import { isNotErased } from '../../delivery/queue/table.ts';
 
 /** An answer to a notification. */
 interface Mark {
@@ -57,7 +57,7 @@ const ANSWERED = defineChange({
   set: `status = 'answered', answer = r.answer, answered_by = r.answered_by, answered_by_key = r.key_id,
     updated_at = r.at, undo_until = r.undo_until, held = r.held`,
   where: `notifications.id = r.id and notifications.status = 'requested'
-    and ${isNotErased('notifications', 'r.merchant_id')}`,
+    and ${erasedAtOf('notifications', 'r.merchant_id')} is null`,
 });
 
 /** Ends a hold. Only one of many, or a person who takes the answer back, finds the answer still held. */
