@@ -30,6 +30,7 @@ import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './p
 import { engineProblem, isPostgres } from './probe.ts';
 import { createSignals } from './signals.ts';
 import { isSpreadByMerchant } from './spread/detect.ts';
+import { createOwnerQueues } from './spread/ownerQueues.ts';
 import { buildIndex, type OnWait, runTransaction } from './upgrade/postgres.ts';
 
 interface PostgresOptions {
@@ -237,10 +238,23 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     runningMax: Math.max(1, Math.floor(options.poolSize / 2)),
   });
 
+  const runInTurn = createOwnerQueues({
+    runAll: (chains) =>
+      database.transaction(async (tx) => {
+        const found: unknown[][] = [];
+        for (const chain of chains) found.push(await tx.chain(chain));
+        return found;
+      }),
+    draw: (wanted) => drawIds(queryPool, wanted),
+    isRefused: (error) => refusalOf(error) === 'refused',
+  });
+
   const database: Database = {
     ...queries,
-    chain: (given, owner) =>
-      isSpread ? database.transaction((tx) => tx.chain(given)) : runTogether(given, owner),
+    chain(given, owner) {
+      if (!isSpread) return runTogether(given, owner);
+      return owner === undefined ? database.transaction((tx) => tx.chain(given)) : runInTurn(given, owner);
+    },
     transaction: withEffects((work) => retryConflicts(() => transact(work))),
     snapshot: openSnapshot,
     urgent: queriesWith(async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {
