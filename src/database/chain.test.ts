@@ -79,6 +79,24 @@ describe('a chain on PostgreSQL', () => {
     );
     assert.equal(sql.split('set_config').length, 2);
   });
+
+  it('locks rows in the order of its steps, with and without a gate', () => {
+    const { gate, steps } = sale(1, 'Ana');
+    const shelf = steps[1]!;
+    /** For each step, those that it waits for. PostgreSQL runs what does not wait in any order. */
+    const waits = (chain: Chain) =>
+      plain(chainSql(chain))
+        .split(/(?=\bstep_\d as \()/)
+        .slice(1)
+        .map((part) => [...part.matchAll(/\(select count\(\*\) from (\w+)\) >= 0/g)].map(([, name]) => name));
+    assert.deepEqual(waits({ gate: gate!, steps: [gate!, ...steps, shelf] }), [
+      [],
+      [],
+      ['step_1'],
+      ['step_3'],
+    ]);
+    assert.deepEqual(waits({ steps: [gate!, ...steps] }), [[], [], ['step_0']]);
+  });
 });
 
 describe('a chain of single statements', () => {
@@ -122,5 +140,68 @@ describe('a chain of single statements', () => {
         /^(update stock .* where stock\.merchant_id = \$1|insert into \w+ \([\w,]+\) values )/,
       );
     }
+  });
+});
+
+describe('a chain on a cluster', () => {
+  const NOTE = defineInsert({ table: 'deliveries', columns: { merchant_id: 'bigint', content: 'text' } });
+  const NUMBERED = defineInsert({ table: 'deliveries', columns: { id: 'bigint', merchant_id: 'bigint' } });
+
+  /** What it does, one after another. */
+  async function doneBy(chain: Chain): Promise<[what: string, ...params: readonly Param[]][]> {
+    const done: [string, ...Param[]][] = [];
+    let lastId = 40;
+    await runSteps(chain, {
+      engine: 'postgres',
+      isSpread: true,
+      async lock(name) {
+        done.push(['lock', name]);
+      },
+      async run(sql, params) {
+        done.push([sql.replace(/\s+/g, ' ').trim(), ...params]);
+        return [];
+      },
+      async newIds(table, count) {
+        done.push(['draw', table, count]);
+        return Array.from({ length: count }, () => ++lastId);
+      },
+    });
+    return done;
+  }
+
+  it('draws on a cluster the ids that its rows lack, before it inserts them', async () => {
+    const notes = ['One.', 'Two.'].map((content) => ({ merchant_id: SHOP, content }));
+    const steps = [
+      { shape: NOTE, values: notes },
+      { shape: NUMBERED, values: [{ id: 9, merchant_id: SHOP }] },
+    ];
+    assert.deepEqual(await doneBy({ steps }), [
+      ['draw', 'deliveries', 2],
+      [
+        'insert into deliveries (merchant_id,content,id) values ($1,$2,$3),($1,$4,$5)',
+        ...[SHOP, 'One.', 41, 'Two.', 42],
+      ],
+      ['insert into deliveries (id,merchant_id) values ($2,$1)', SHOP, 9],
+    ]);
+  });
+
+  it('locks on a cluster its name, then the rows in the order of their ids, then writes', async () => {
+    const values = [3, 2].map((id) => ({ merchant_id: SHOP, id }));
+    const done = await doneBy({ lock: 'shelf 7', steps: [{ shape: SOLD, values }] });
+    assert.deepEqual(done.slice(0, 2), [
+      ['lock', 'shelf 7'],
+      [
+        'select id from stock where merchant_id = $1 and id = any(cast($2 as bigint[])) order by id for update',
+        SHOP,
+        [3, 2],
+      ],
+    ]);
+    assert.deepEqual(
+      done.slice(2).map(([sql, ...params]) => [sql.slice(0, 12), ...params]),
+      [
+        ['update stock', SHOP, 3],
+        ['update stock', SHOP, 2],
+      ],
+    );
   });
 });

@@ -118,7 +118,8 @@ export function chainSql(chain: Chain, lockWaitMaxMs?: number): string {
         : changeSql(shape, source, conditions);
     const locks =
       index === 0 && lock !== undefined ? lockParts(shape.table, `${name}_rows`, all.length + 1) : [];
-    if (locksRows(shape) && index > 0) before = name;
+    // Every part reads the gate.
+    if (locksRows(shape) && name !== 'gate') before = name;
     return [...rows, ...locks, `${name} as (${sql})`];
   });
   const first = all[0]?.shape;

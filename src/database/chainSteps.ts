@@ -41,9 +41,9 @@ export async function runSteps<Found>({ gate, steps, lock }: Chain, runner: Step
   return found ?? [];
 }
 
-/** In the order of their ids: see `Transaction`. SQLite runs transactions one at a time. */
 const isInsert = (step: Step): step is Insert => step.shape.do === 'insert';
 
+/** In the order of their ids: see `Transaction`. SQLite runs transactions one at a time. */
 async function lockRows({ shape, values }: Step, { engine, run }: StepRunner): Promise<void> {
   if (engine === 'sqlite' || values.length < 2) return;
   await run(

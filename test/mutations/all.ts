@@ -2,6 +2,7 @@ import { ACCESS_MUTATIONS } from './access.ts';
 import { ASSISTANT_MUTATIONS } from './assistant.ts';
 import { BACKUP_MUTATIONS } from './backup.ts';
 import { BROWSER_MUTATIONS } from './browser.ts';
+import { CHAIN_MUTATIONS } from './chains.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
 import { CONVERSATION_MUTATIONS } from './conversations.ts';
 import { DASHBOARD_MUTATIONS } from './dashboard.ts';
@@ -28,6 +29,7 @@ import { WATCH_MUTATIONS } from './watch.ts';
 /** Everything that `npm run test:mutations` plants, one after another. */
 export const MUTATIONS: readonly Mutation[] = [
   ...DATA_MUTATIONS,
+  ...CHAIN_MUTATIONS,
   ...UPGRADE_MUTATIONS,
   ...SPREAD_MUTATIONS,
   ...CONVERSATION_MUTATIONS,

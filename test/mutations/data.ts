@@ -15,8 +15,9 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a notification is not found because one read went to a demoted database server',
       file: 'src/notifications/answers/answer.ts',
-      find: 'if (!(await lockNotification(queries, merchantId, id))) throw notificationNotFound();',
-      replace: 'await lockNotification(queries, merchantId, id); throw notificationNotFound();',
+      find: 'if (!(await lockNotification(queries, wanted.merchantId, wanted.id))) throw notificationNotFound();',
+      replace:
+        'await lockNotification(queries, wanted.merchantId, wanted.id); if (wanted) throw notificationNotFound();',
       test: 'is not 404 if only the first read misses the notification',
     },
   ]),
@@ -116,18 +117,17 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'the message is queued outside the transaction',
       file: 'src/delivery/queue/enqueue.ts',
-      find: `return {
-        steps: enqueueSteps(merchantId, delivery, address, after),`,
-      replace: `void database.chain(enqueueSteps(merchantId, delivery, address)).catch(() => {});
-      return {
-        steps: [],`,
+      find: 'return enqueueSteps(merchantId, id, delivery, address);',
+      replace: `const { steps, events } = enqueueSteps(merchantId, id, delivery, address);
+          void database.chain({ steps }).catch(() => {});
+          return { steps: [], events };`,
       test: 'an answer with a key whose answered question cannot be written changes nothing, and can be repeated',
     },
     {
       name: 'answer, message and document are not one transaction',
       file: 'src/database/sqlite.ts',
-      find: `chain: (steps) => enqueue('chain', (own) => own.chain(steps)),`,
-      replace: `chain: (steps) => enqueue('statement', (own) => own.chain(steps)),`,
+      find: `chain: (given) => enqueue('chain', (own) => own.chain(given)),`,
+      replace: `chain: (given) => enqueue('statement', (own) => own.chain(given)),`,
       test: 'an answer without a key whose document version cannot be written changes nothing, and can be repeated',
     },
     {
@@ -163,8 +163,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a second answer wins',
       file: 'src/notifications/answers/mark.ts',
-      find: `and notifications.id = r.id and status = 'requested'`,
-      replace: 'and notifications.id = r.id',
+      find: `notifications.id = r.id and notifications.status = 'requested'`,
+      replace: 'notifications.id = r.id',
       test: 'a hundred answers to one notification at the same time (postgres)',
     },
   ]),
@@ -280,50 +280,6 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       find: 'if (isDeeperThan(text, DEPTH_MAX)) {',
       replace: 'if (isDeeperThan(text, DEPTH_MAX * 1000)) {',
       test: 'may be at most 64 levels deep; brackets in a text do not count',
-    },
-  ]),
-  ...caughtBy('test/notification-races.test.ts', [
-    {
-      name: 'a message is written for every answer of its group',
-      file: 'src/delivery/queue/enqueue.ts',
-      find: 'join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id',
-      replace: 'join ${after} a on a.merchant_id = r.merchant_id',
-      test: 'share transactions if they are answers to different notifications',
-    },
-    {
-      name: 'answers to the same notification share a statement',
-      file: 'src/database/chainGroups.ts',
-      find: ' || keys.has(each.key)) return false;',
-      replace: ') return false;',
-      test: 'accept exactly one of many resolutions without a reply',
-    },
-    {
-      name: 'a batch of notifications may use another merchant’s conversation',
-      file: 'src/conversations/columns.ts',
-      find: 'where c.merchant_id = ${merchantId} and c.id = ${id}\n',
-      replace: 'where c.merchant_id + ${merchantId} > 0 and c.id = ${id}\n',
-      test: 'are checked independently, even from different merchants',
-    },
-    {
-      name: 'a batch of notifications returns the wrong ids',
-      file: 'src/notifications/raise.ts',
-      find: 'return asked.map(({ place }) => ids.get(place));',
-      replace: 'return asked.map(({ place }) => ids.get(place)).reverse();',
-      test: 'create a separate notification for each of a hundred requests',
-    },
-    {
-      name: 'one refused notification fails its whole batch',
-      file: 'src/notifications/raise.ts',
-      find: 'if (error instanceof DatabaseUnavailable) throw error;',
-      replace: 'throw error;',
-      test: 'fail only if the database refuses them, not if it refuses others in the batch',
-    },
-    {
-      name: 'a merchant waits for another merchant’s inbox',
-      file: 'src/notifications/raise.ts',
-      find: 'for no key update skip locked',
-      replace: 'for no key update',
-      test: 'do not wait for another merchant whose inbox is being changed',
     },
   ]),
   ...caughtBy('test/tenancy.test.ts', [

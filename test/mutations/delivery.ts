@@ -162,8 +162,10 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a worker settles an attempt after it has lost the lease',
       file: 'src/delivery/queue/settle.ts',
-      find: `and state = 'sending' and attempts = attempt and due_at = lease`,
-      replace: `and (state = 'sending' or attempts = attempt or due_at = lease)`,
+      find: `and deliveries.state = 'sending' and deliveries.attempts = r.attempt
+    and deliveries.due_at = r.lease`,
+      replace: `and (deliveries.state = 'sending' or deliveries.attempts = r.attempt
+    or deliveries.due_at = r.lease)`,
       test: 'ignores an outcome from a worker that has lost its lease to another',
     },
     {
@@ -294,8 +296,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a blocked message is never released',
       file: 'src/delivery/queue/release.ts',
-      find: `and (due_at = '\${NEVER}' or due_at <= first.at)`,
-      replace: 'and due_at <= first.at',
+      find: `and (deliveries.due_at = '\${NEVER}' or deliveries.due_at <= r.at)`,
+      replace: 'and deliveries.due_at <= r.at',
       test: 'is kept in both queues of a customer, even after failures',
     },
   ]),

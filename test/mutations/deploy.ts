@@ -54,8 +54,8 @@ export const DEPLOY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a message is reported as failed although another answer has won',
       file: 'src/notifications/answers/effects.ts',
-      find: 'if (won) await sending?.written(queries);',
-      replace: 'await sending?.written(queries);',
+      find: 'if (won) sending?.written(queries);',
+      replace: 'sending?.written(queries);',
       test: 'is counted once when its number is not valid, even if several answer, and the number is not logged',
     },
   ]),

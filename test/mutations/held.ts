@@ -9,15 +9,15 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
     {
       name: 'an answer that can be undone is sent at once',
       file: 'src/notifications/answers/answer.ts',
-      find: '? { won: (await queries.chain([mark], merchantId)).length > 0, waitsUntil: undefined }',
+      find: '? { won: (await queries.chain({ gate: mark, steps: [] }, merchantId)).length > 0, waitsUntil: undefined }',
       replace: '? await performAnswer(queries, outbox, merchantId, mark, settled)',
       test: 'is shown at once, and nothing is sent, told or learned until it is due',
     },
     {
       name: 'an answer that was taken back is sent',
       file: 'src/notifications/answers/mark.ts',
-      find: 'and notifications.id = r.id and notifications.held = r.held`',
-      replace: 'and notifications.id = r.id`',
+      find: 'notifications.id = r.id and notifications.held = r.held',
+      replace: 'notifications.id = r.id',
       test: 'is not sent if it is taken back when a worker has already seen that it is due',
     },
     {
@@ -76,7 +76,7 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a reopened question does not wait again',
       file: 'src/notifications/answers/reopen.ts',
-      find: `      waitAgainStep(merchantId, id, 'reopened'),\n`,
+      find: '          waitAgainStep(merchantId, id),\n',
       replace: '',
       test: 'lets its ask wait again, which is then answered',
     },

@@ -108,9 +108,10 @@ export async function answerNotification(
     ? { won: (await queries.chain({ gate: mark, steps: [] }, merchantId)).length > 0, waitsUntil: undefined }
     : await performAnswer(queries, outbox, merchantId, mark, settled);
   if (!won) {
-    // Only one answer wins: another request may have answered or deleted the notification since it was read.
-    if (!(await findNotification(queries, wanted))) await findOnPrimary(queries, wanted);
-    throw alreadyAnswered();
+    // Only one answer wins: another request may have answered or deleted the notification since it was read, or begun to
+    // erase the customer.
+    const now = (await findNotification(queries, wanted)) ?? (await findOnPrimary(queries, wanted));
+    throw now.erased_at === null ? alreadyAnswered() : notificationNotFound();
   }
   const message = messageOf(decision, waitsUntil);
   if (hold) return { message, undo_until: hold.until, lesson: null };
