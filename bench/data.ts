@@ -132,7 +132,7 @@ export async function seed(database: Database, notifications: number, passwordHa
 }
 
 /** Creates rows inside the database, from expressions of their id `i`. */
-async function fill(
+export async function fill(
   database: Database,
   table: string,
   count: number,
