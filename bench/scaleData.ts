@@ -6,7 +6,7 @@ import { COLUMNS, fill, QUESTIONS } from './data.ts';
 /** Many small merchants. The merchant of a row is the remainder of its id, as in data.ts. */
 export const PER_MERCHANT = { conversations: 5, notifications: 10, documents: 5 };
 
-const MERCHANTS_AT_ONCE = 1000;
+const MERCHANTS_AT_ONCE = 200;
 
 const DOCUMENTS = [
   { title: 'Shipping', body: 'We ship to all of Spain within two days. Islands take four days.' },
