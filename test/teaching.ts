@@ -1,3 +1,4 @@
+import { findAuthor } from '../src/auth/columns.ts';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import type { Engine, Queries } from '../src/database/database.ts';
 import { eventsStep } from '../src/events/record.ts';
@@ -12,8 +13,10 @@ const ALMA = 1 as UserId;
 export async function learn(
   tx: Queries,
   merchantId: MerchantId,
-  lesson: Lesson,
+  given: Lesson,
 ): Promise<{ documentId: number; created: boolean }> {
+  const { author } = await findAuthor(tx, merchantId, given.author);
+  const lesson = { ...given, author };
   const plan = await planLesson(tx, merchantId, lesson);
   if (plan) {
     await writeLesson(tx, merchantId, plan, lesson);
