@@ -47,8 +47,12 @@ export async function openInstance(
     profileFolder?: string | undefined;
     /** Measures the second start, because the first one fills the compile cache. */
     startTwice?: boolean;
+    /** Instead of the usual data. */
+    data?: { merchants: number; fill(database: Database, passwordHash: string): Promise<void> };
     /** Runs the worker. Without it nothing is sent, so that messages of one row do not slow down the next. */
     sends?: boolean;
+    /** More settings of the server. */
+    settings?: Record<string, string>;
   },
 ): Promise<Instance> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-bench-'));
@@ -64,6 +68,7 @@ export async function openInstance(
     ACCESS_TOKEN_TTL_SECONDS: '86400',
     WORKER: String(options.sends ?? false),
     DATA_DIR: folder,
+    ...options.settings,
     ...(engine === 'postgres'
       ? { DATABASE_URL: await newDatabase(options.postgresUrl!), SECRET_KEY: newSecretKey() }
       : {}),
@@ -87,8 +92,9 @@ export async function openInstance(
   await changeData(async (database) => {
     await migrate(database, now);
     await storeAnswerSchemas(database);
-    await seed(database, options.notifications, passwordHash);
-    tokens = await signTokens(database, config);
+    if (options.data) await options.data.fill(database, passwordHash);
+    else await seed(database, options.notifications, passwordHash);
+    tokens = await signTokens(database, config, options.data?.merchants ?? MERCHANTS);
   });
 
   const start = (settings: Record<string, string> = {}) =>
@@ -113,11 +119,11 @@ export async function openInstance(
   };
 }
 
-async function signTokens(database: Database, config: Config): Promise<string[]> {
+async function signTokens(database: Database, config: Config, count: number): Promise<string[]> {
   const keyring = await openKeyring({ database, vault: openVault(config), log: console, now });
   const nothing = { isRevoked: () => false };
   const tokens = createTokens(keyring, nothing, { issuer: config.tokenIssuer, ...config }, now);
-  const merchants = Array.from({ length: MERCHANTS }, (_, index) => index + 1);
+  const merchants = Array.from({ length: count }, (_, index) => index + 1);
   return Promise.all(
     merchants.map((id) => {
       const sessionId = `bench-session-${id}`;

@@ -12,6 +12,7 @@
  *   --growth                  instead: with more connections, more rows and more processes
  *   --worst                   instead: the worst request of each kind, and how long others wait meanwhile
  *   --waiting                 instead: 10,000 assistants that wait for answers
+ *   --scale                   instead: what merchants and event streams cost; takes ten minutes
  *   --against FOLDER          instead: another checkout and this one take turns; every row at least 0.95 of it
  *   --learning DIR            instead: how well questions are recognised, with labelled documents and questions
  *   --copy N                  instead: backup, restore and move with N notifications
@@ -38,6 +39,7 @@ import { startBareHttp, stopAll } from './processes.ts';
 import { benchQueue, printQueueRow, type QueueRow } from './queue.ts';
 import { failuresOf, hasTarget, printTable, type Report, type Row, reached, toSvg } from './report.ts';
 import { type Floors, LIST, ME, ROW_KINDS } from './rows.ts';
+import { benchScale, type ScaleReport } from './scale.ts';
 import { type SoakReport, soak } from './soak.ts';
 import { compareTracing } from './tracing.ts';
 import { benchWaiting, isMet, type WaitingRow } from './waiting.ts';
@@ -55,6 +57,7 @@ const { values: options } = parseArgs({
     growth: { type: 'boolean', default: false },
     worst: { type: 'boolean', default: false },
     waiting: { type: 'boolean', default: false },
+    scale: { type: 'boolean', default: false },
     learning: { type: 'string' },
     against: { type: 'string' },
     copy: { type: 'string' },
@@ -95,6 +98,7 @@ try {
   else if (options.worst) process.exitCode = publishWorst(await benchWorst(await requireCluster(), engines));
   else if (options.waiting)
     process.exitCode = publishWaiting(await benchWaiting(await requireCluster(), engines));
+  else if (options.scale) process.exitCode = publishScale(await benchScale(await requireCluster(), engines));
   else if (options.against) {
     const compared = await benchAgainst(options.against, engines, { seconds, rowIds: requested });
     printAgainst(compared);
@@ -234,6 +238,11 @@ function publishWorst(rows: WorstRow[]): number {
 function publishWaiting(rows: WaitingRow[]): number {
   write('waiting', { ...environment(), rows }, {});
   console.log(`\n${rows.filter((row) => !isMet(row)).length} of ${rows.length} targets missed`);
+  return 0;
+}
+
+function publishScale(report: ScaleReport): number {
+  write('scale', { ...environment(), ...report }, {});
   return 0;
 }
 

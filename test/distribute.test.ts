@@ -56,6 +56,9 @@ function useCluster(): Cluster {
   return cluster;
 }
 
+/** A server that does start is closed. */
+const start = async (database: TestDatabase) => (await startDeskbell('postgres', {}, database)).close();
+
 const skip = citusUrl
   ? 'a real cluster does not fail when it is told to'
   : !engines.includes('postgres') && 'PostgreSQL is missing';
@@ -253,10 +256,7 @@ describe('spreading that fails again and again', { skip }, () => {
       );
       assert.ok(failures < 100, stderr);
       if (failures === 1)
-        await assert.rejects(
-          startDeskbell('postgres', {}, testDatabase),
-          /was interrupted: foreign keys are missing/,
-        );
+        await assert.rejects(start(testDatabase), /was interrupted: foreign keys are missing/);
     }
     assert.ok(failures > 15, `${failures} failures`);
     assert.deepEqual(await keys(), keysBefore);

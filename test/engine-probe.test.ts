@@ -75,7 +75,8 @@ describe('an engine that is not PostgreSQL', SKIP, () => {
       const status = await run(['db', 'status'], database);
       assert.deepEqual([status.code, status.stdout], [1, '']);
       assert.match(status.stderr, new RegExp(`^${problem.source}.*\\n$`));
-      await assert.rejects(startDeskbell('postgres', {}, database), problem);
+      const start = async () => (await startDeskbell('postgres', {}, database)).close();
+      await assert.rejects(start(), problem);
     });
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { SERVER } from '../src/audit/record.ts';
+import { createOutbox } from '../src/delivery/queue/enqueue.ts';
 import type { Worker } from '../src/delivery/worker/worker.ts';
 import { beginErasure } from '../src/erasure/begin.ts';
 import { tablesWith } from './canaries.ts';
@@ -62,8 +63,18 @@ onEachEngine('a customer who is being erased', (engine) => {
     );
     assert.equal((await call('POST', `/delivery/${failure!.id}/retry`)).status, 409);
     // A request that began before: its statement sees no erasure, or comes after it.
-    const late = { conversationId: id, merchantId: AURORA_ID, recipient: PHONE };
-    await putAll(deskbell, [{ ...late, content: 'zqxwritten' }]).catch(() => {});
+    const outbox = createOutbox(database, { channelDailyLimit: 250, defaultCountry: undefined });
+    const late = {
+      conversationId: id,
+      reference: null,
+      recipient: PHONE,
+      country: null,
+      content: 'zqxwritten',
+    };
+    const written = await database.transaction((tx) =>
+      outbox.send(tx, AURORA_ID, { ...late, at: clock.now() }),
+    );
+    assert.equal(written, undefined);
     await database.run(
       `update deliveries set state = 'queued', last_code = null, due_at = created_at where conversation_id = $1`,
       [id],

@@ -204,11 +204,9 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
     ...FEATURE_IMPORTS,
     ...['alerts/erase.ts', 'audit/record.ts', 'audit/store.ts', 'auth/erase.ts', 'auth/guard.ts'],
     ...['conversations/erase.ts', 'conversations/messages.ts', 'conversations/storage.ts'],
-    ...['conversations/store.ts', 'delivery/erase.ts', 'delivery/phone.ts'],
+    ...['conversations/store.ts', 'database/spread/deleteByKey.ts', 'delivery/erase.ts', 'delivery/phone.ts'],
     ...['events/erase.ts', 'events/log.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
     ...['merchants/store.ts', 'notifications/erase.ts'],
-    // A merchant's rows of any table are deleted by their primary key.
-    'database/spread/deleteByKey.ts',
   ],
   // It gets what to export as functions.
   export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],

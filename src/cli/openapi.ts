@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildApp, type Parts } from '../app.ts';
 import { readConfig } from '../config.ts';
+import type { Database } from '../database/database.ts';
 import { collectOpenApi, openApiText } from '../http/openapi/document.ts';
 import { OPENAPI_FILE } from '../http/openapi.ts';
 import { PACKAGED } from '../installation.ts';
@@ -30,6 +31,8 @@ async function openApiDocument(): Promise<string> {
   const parts = {
     config,
     log,
+    // The routes only ask for its kind.
+    database: { engine: 'sqlite', isSpread: false } as Database,
     metrics: createMetrics({ version: VERSION, engine: 'sqlite', role: 'server' }),
     now: () => new Date(),
   } as Parts;

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
 import { readOfMerchants } from '../database/ofMerchants.ts';
@@ -21,16 +21,23 @@ export async function countBytes(tx: Transaction, merchantId: MerchantId, bytes:
   );
 }
 
+const RENEWED = `on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes,
+        version = excluded.version
+      returning merchant_id`;
+export const newVersion = (): string => randomUUID();
+
 /** The same after a change that everybody hears of, who looks at the conversations. */
 export async function renewVersion(tx: Transaction, merchantId: MerchantId, bytes = 0): Promise<void> {
   await tx.run(
-    `insert into conversation_storage (merchant_id, bytes, version) values ($1, $2, $3)
-      on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes,
-        version = excluded.version
-      returning merchant_id`,
-    [merchantId, bytes, randomBytes(12).toString('hex')],
+    `insert into conversation_storage (merchant_id, bytes, version) values ($1, $2, $3) ${RENEWED}`,
+    [merchantId, bytes, newVersion()],
   );
 }
+
+/** SQL: the same for the merchant $1, with the bytes of all rows of another part of the statement, if there are any. */
+export const renewVersionFrom = (rows: string, version: string): string =>
+  `insert into conversation_storage (merchant_id, bytes, version)
+    select $1, sum(bytes), ${version} from ${rows} having count(*) > 0 ${RENEWED}`;
 
 /** A merchant's version is a new random value after every message, and when a conversation is taken over. */
 export async function readConversationVersions(

@@ -37,7 +37,7 @@ export interface Insert {
 }
 
 export type Row = Readonly<Record<string, string | number | null>> & { readonly merchant_id: MerchantId };
-type Columns = Readonly<Record<string, 'bigint' | 'integer' | 'text'>>;
+type Columns = Readonly<Record<string, 'bigint' | 'integer' | 'text' | 'double precision'>>;
 
 /** What is the same for all rows: made once, by `defineChange`. */
 export interface ChangeShape {
@@ -68,6 +68,8 @@ export interface InsertShape {
   merge?: Readonly<Record<string, 'min' | 'max'>>;
   /** The column of `ifChanged`. */
   changing?: string;
+  /** SQL: a row is not inserted if this select finds something. `r` is the row. */
+  unless?: string;
 }
 
 let shapes = 0;
@@ -107,6 +109,7 @@ export function chainSql(chain: Chain, lockWaitMaxMs?: number): string {
       ...(index > 0 && gate ? ['r.chain in (select gate.chain from gate)'] : []),
       // PostgreSQL runs the parts of a statement in any order, unless one reads the other.
       ...(locksRows(shape) && before !== undefined ? [`(select count(*) from ${before}) >= 0`] : []),
+      ...(shape.do === 'insert' && shape.unless ? [`not exists (${shape.unless})`] : []),
       ...(index === 0 && lock !== undefined ? [`${shape.table}.id in (select locked.id from locked)`] : []),
     ];
     const sql =

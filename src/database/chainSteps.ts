@@ -62,8 +62,22 @@ async function insertAll(
     changing !== undefined && ifChanged !== undefined && hasChanged
       ? given.map((row) => ({ ...row, [changing]: ifChanged }))
       : given;
-  for (let from = 0; from < values.length; from += ROWS_MAX[runner.engine])
-    await insert(shape, values.slice(from, from + ROWS_MAX[runner.engine]), runner);
+  const wanted = shape.unless === undefined ? values : await withoutFound(shape, values, runner);
+  for (let from = 0; from < wanted.length; from += ROWS_MAX[runner.engine])
+    await insert(shape, wanted.slice(from, from + ROWS_MAX[runner.engine]), runner);
+}
+
+async function withoutFound(shape: InsertShape, values: readonly Row[], runner: StepRunner): Promise<Row[]> {
+  const { sql, columns } = kept(`${runner.engine} ${shape.key} unless`, () => {
+    const used = ['merchant_id'];
+    return { sql: bindTo(used, shape.columns, runner)(shape.unless!), columns: used };
+  });
+  const wanted: Row[] = [];
+  for (const row of values) {
+    const params = columns.map((column) => row[column] ?? null);
+    if ((await runner.run(sql, params)).length === 0) wanted.push(row);
+  }
+  return wanted;
 }
 
 interface Text {
@@ -96,13 +110,7 @@ function changeText(
   { engine }: Dialect,
 ): Text {
   const used: string[] = ['merchant_id'];
-  /** Each value becomes a parameter. PostgreSQL cannot see the types of all of them. */
-  const bind = (sql: string) =>
-    sql.replace(/\br\.(\w+)/g, (_, column: string) => {
-      if (!used.includes(column)) used.push(column);
-      const parameter = `$${used.indexOf(column) + 1}`;
-      return engine === 'sqlite' ? parameter : `cast(${parameter} as ${columns[column]})`;
-    });
+  const bind = bindTo(used, columns, { engine });
   const own = `where ${table}.merchant_id = $1 and ${bind(where)}`;
   const sql = {
     find: `select ${returning} from ${table} ${own}`,
@@ -111,6 +119,16 @@ function changeText(
   }[verb];
   return { sql, columns: used };
 }
+
+/** Each value becomes a parameter. PostgreSQL cannot see the types of all of them. */
+const bindTo =
+  (used: string[], columns: InsertShape['columns'], { engine }: Pick<Dialect, 'engine'>) =>
+  (sql: string): string =>
+    sql.replace(/\br\.(\w+)/g, (_, column: string) => {
+      if (!used.includes(column)) used.push(column);
+      const parameter = `$${used.indexOf(column) + 1}`;
+      return engine === 'sqlite' ? parameter : `cast(${parameter} as ${columns[column]})`;
+    });
 
 async function insert(shape: InsertShape, rows: readonly Row[], runner: StepRunner): Promise<void> {
   const { table, onConflict } = shape;

@@ -19,11 +19,18 @@ import {
   refuseOtherServer,
   SESSION_TIMEOUTS,
 } from './pooled.ts';
-import { connectionProblem, refusalOf, retryConflicts } from './postgresErrors.ts';
+import {
+  CommitFailed,
+  connectionProblem,
+  isCommitFailure,
+  refusalOf,
+  retryConflicts,
+} from './postgresErrors.ts';
 import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
 import { engineProblem, isPostgres } from './probe.ts';
 import { createSignals } from './signals.ts';
 import { isSpreadByMerchant } from './spread/detect.ts';
+import { createOwnerQueues } from './spread/ownerQueues.ts';
 import { buildIndex, type OnWait, runTransaction } from './upgrade/postgres.ts';
 
 interface PostgresOptions {
@@ -113,9 +120,12 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const commit = async (client: pg.PoolClient, leftMs: number): Promise<void> => {
     try {
       const query_timeout = Math.min(Math.max(leftMs, COMMIT_MIN_MS), QUERY_TIMEOUT_MS);
-      await client.query({ text: 'commit', query_timeout } as pg.QueryConfig);
+      const { command } = await client.query({ text: 'commit', query_timeout } as pg.QueryConfig);
+      // PostgreSQL replies so, without an error, if a statement has failed before and somebody has ignored that.
+      if (command !== 'COMMIT')
+        throw new Error('the transaction was rolled back: one of its statements failed');
     } catch (error) {
-      throw failure(error, leftMs);
+      throw isCommitFailure(error) ? new CommitFailed(error) : failure(error, leftMs);
     }
   };
 
@@ -146,7 +156,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       return value;
     } catch (error) {
       // A connection that does not answer is closed without a rollback, which would make the caller wait again.
-      broken = error instanceof DatabaseUnavailable && !(error instanceof DeadlinePassed);
+      const isUsable = error instanceof DeadlinePassed || error instanceof CommitFailed;
+      broken = error instanceof DatabaseUnavailable && !isUsable;
       if (!broken) {
         const rollback = { text: 'rollback', query_timeout: COMMIT_MIN_MS } as pg.QueryConfig;
         await client.query(rollback).catch(() => {
@@ -227,10 +238,23 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     runningMax: Math.max(1, Math.floor(options.poolSize / 2)),
   });
 
+  const runInTurn = createOwnerQueues({
+    runAll: (chains) =>
+      database.transaction(async (tx) => {
+        const found: unknown[][] = [];
+        for (const chain of chains) found.push(await tx.chain(chain));
+        return found;
+      }),
+    draw: (wanted) => drawIds(queryPool, wanted),
+    isRefused: (error) => refusalOf(error) === 'refused',
+  });
+
   const database: Database = {
     ...queries,
-    chain: (given, owner) =>
-      isSpread ? database.transaction((tx) => tx.chain(given)) : runTogether(given, owner),
+    chain(given, owner) {
+      if (!isSpread) return runTogether(given, owner);
+      return owner === undefined ? database.transaction((tx) => tx.chain(given)) : runInTurn(given, owner);
+    },
     transaction: withEffects((work) => retryConflicts(() => transact(work))),
     snapshot: openSnapshot,
     urgent: queriesWith(async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {

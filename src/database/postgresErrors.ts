@@ -27,6 +27,20 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/**
+ * The server is there, and says that it could not commit: a node of a cluster is away, or refused what was deferred. Nobody
+ * knows whether it is written, so the caller must not run it again.
+ */
+export class CommitFailed extends DatabaseUnavailable {
+  constructor(cause: unknown) {
+    super('the database could not commit', { cause });
+  }
+}
+
+/** In the reply to a commit these are about a node, not about the server that replied. */
+export const isCommitFailure = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && /^(08|XX)/.test(error.code ?? '');
+
 const isConflict = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && CONFLICT_SQLSTATE.test(error.code ?? '');
 

@@ -4,6 +4,7 @@ import type { Database, Engine, Param, Queries, Reads, Transaction } from '../da
 import type { Expiring } from '../database/expiry.ts';
 import { idIn, ownIdIn } from '../database/ids.ts';
 import { insertRows } from '../database/insert.ts';
+import { readOfMerchants } from '../database/ofMerchants.ts';
 
 /** A merchant's events, in the order of their positions. */
 
@@ -183,9 +184,10 @@ export async function lastPositions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
 ): Promise<Map<MerchantId, number>> {
-  const rows = await queries.all<{ merchant_id: MerchantId; last_position: number }>(
-    `select merchant_id, last_position from event_logs where ${idIn(queries.engine, 'merchant_id', '$1')}`,
-    [merchantIds],
+  const rows = await readOfMerchants<{ merchant_id: MerchantId; last_position: number }>(
+    queries,
+    merchantIds,
+    (isTheirs) => `select merchant_id, last_position from event_logs where ${isTheirs}`,
   );
   return new Map(rows.map(({ merchant_id, last_position }) => [merchant_id, last_position]));
 }

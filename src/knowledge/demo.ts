@@ -1,7 +1,7 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 import { insertRows } from '../database/insert.ts';
-import { countRecognition } from './confidence/store.ts';
+import { countSteps } from './confidence/store.ts';
 import { writeWordings } from './documents/wordings.ts';
 import { changeDocument, createDocument } from './documents/write.ts';
 
@@ -153,9 +153,9 @@ async function insertKnown(
         ...{ score: 0.9 + (n % 10) / 100, ...judged, created_at: at },
         ...{ unjudged_since: outcome ? null : at, customer_key: '' },
       };
-      const [known] = await insertRows<{ id: number }>(tx, 'recognitions', [row], { returning: 'id' });
+      await insertRows(tx, 'recognitions', [row]);
       const use = { kind: 'known', documentId: document.id, at: answeredAt } as const;
-      await countRecognition(tx, merchantId, { id: known!.id, ...use });
+      await tx.chain({ steps: countSteps(merchantId, use) });
     }
   }
 }

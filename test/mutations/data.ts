@@ -25,8 +25,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a request that is out of time closes a healthy connection',
       file: 'src/database/postgres.ts',
-      find: 'broken = error instanceof DatabaseUnavailable && !(error instanceof DeadlinePassed);',
-      replace: 'broken = error instanceof DatabaseUnavailable;',
+      find: 'const isUsable = error instanceof DeadlinePassed || error instanceof CommitFailed;',
+      replace: 'const isUsable = error instanceof CommitFailed;',
       test: 'leaves its connection to the others',
     },
   ]),

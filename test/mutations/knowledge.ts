@@ -22,8 +22,8 @@ export const KNOWLEDGE_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a document that questions lead to is out of date',
       file: 'src/knowledge/confidence/store.ts',
-      find: '  if (used) return;\n',
-      replace: '  if (used || day) return;\n',
+      find: 'u.document_id = r.document_id and u.day >= r.day`',
+      replace: 'u.document_id = r.document_id`',
       test: 'a document is out of date if no question has led to it for 90 days',
     },
     {

@@ -48,7 +48,8 @@ export const READS_ACROSS: readonly { statement: RegExp; why: string }[] = [
     why: 'what WhatsApp reports names no merchant; the background processes it',
   },
   {
-    statement: /^select distinct merchant_id from (deliveries|conversations) where .* order by merchant_id$/,
+    statement:
+      /^select (distinct merchant_id from (deliveries|conversations) where .* order by merchant_id|merchant_id, max\(id\) as id from conversations where customer_phone = \$1 group by merchant_id)$/,
     why: 'a customer who wrote, or is erased, may be known to several merchants; in the background',
   },
   {

@@ -2,7 +2,8 @@ import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { UNDO_MAX_SECONDS } from '../../contract/timeline.ts';
 import type { Engine, Queries } from '../../database/database.ts';
-import { idIn, inSelect } from '../../database/ids.ts';
+import { inSelect } from '../../database/ids.ts';
+import { readOfMerchants } from '../../database/ofMerchants.ts';
 import { type DeliveryState, NEVER, NOT_TAKEN_BACK, notificationIdOf, OPEN } from './table.ts';
 
 /** What the merchant sees of its messages to customers. Events for webhook endpoints are not among them. */
@@ -155,10 +156,10 @@ export async function readDeliveryVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
 ): Promise<Map<MerchantId, { deliveries: string }>> {
-  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
-    `select merchant_id, version from delivery_queues
-      where ${idIn(queries.engine, 'merchant_id', '$1')} and endpoint_id = 0`,
-    [merchantIds],
+  const rows = await readOfMerchants<{ merchant_id: MerchantId; version: string }>(
+    queries,
+    merchantIds,
+    (isTheirs) => `select merchant_id, version from delivery_queues where ${isTheirs} and endpoint_id = 0`,
   );
   return new Map(rows.map(({ merchant_id, version }) => [merchant_id, { deliveries: version }]));
 }

@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { authorNameOf, existingAuthor } from '../../auth/columns.ts';
 import type { Outcome } from '../../contract/confidence.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
-import { defineChange, defineInsert, type Step } from '../../database/chain.ts';
+import { defineChange, defineInsert, type Insert, type Step } from '../../database/chain.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
-import { insertRows } from '../../database/insert.ts';
 import { storableText } from '../../database/text.ts';
 
 /** What was recognised and how it turned out: the only SQL on recognitions and confidence. */
@@ -41,14 +40,17 @@ interface Recognition {
 export const customerKey = (merchantId: MerchantId, customer: string): string =>
   createHash('sha256').update(`${merchantId} ${customer}`).digest('base64url');
 
+let recorded = 0;
+
 /** The assistant got this document as the answer. */
 export async function recordKnown(
   tx: Transaction,
   merchantId: MerchantId,
   known: Omit<Recognition, 'kind' | 'notificationId'>,
 ): Promise<void> {
-  const id = await insert(tx, merchantId, { ...known, kind: 'known', notificationId: null });
-  if (id % REMOVE_EVERY === 0) await removeUnjudged(tx, merchantId);
+  await tx.chain({ steps: recognitionSteps(merchantId, { ...known, kind: 'known', notificationId: null }) });
+  recorded += 1;
+  if (recorded % REMOVE_EVERY === 0) await removeUnjudged(tx, merchantId);
 }
 
 /** A person is asked, and this was the best candidate. */
@@ -57,57 +59,67 @@ export async function recordAsked(
   merchantId: MerchantId,
   asked: Omit<Recognition, 'kind' | 'question'>,
 ): Promise<void> {
-  await insert(tx, merchantId, { ...asked, kind: 'asked', question: null });
+  await tx.chain({ steps: recognitionSteps(merchantId, { ...asked, kind: 'asked', question: null }) });
 }
 
-async function insert(tx: Transaction, merchantId: MerchantId, recognition: Recognition): Promise<number> {
+function recognitionSteps(merchantId: MerchantId, recognition: Recognition): Insert[] {
   const { kind, question, documentId, score, notificationId, conversationId = null, at } = recognition;
   const key = recognition.customer == null ? '' : customerKey(merchantId, recognition.customer);
-  const [row] = await insertRows<{ id: number }>(
-    tx,
-    'recognitions',
-    [
-      {
-        ...{ merchant_id: merchantId, kind, question: question === null ? null : storableText(question) },
-        ...{ document_id: documentId, score, notification_id: notificationId, created_at: at.toISOString() },
-        ...{ unjudged_since: at.toISOString(), conversation_id: conversationId, customer_key: key },
-      },
-    ],
-    { returning: 'id' },
-  );
-  if (!row) throw new Error('the insert returned no row');
-  await countRecognition(tx, merchantId, { id: row.id, kind, documentId, at });
-  return row.id;
+  const values = [
+    {
+      ...{ merchant_id: merchantId, kind, question: question === null ? null : storableText(question) },
+      ...{ document_id: documentId, score, notification_id: notificationId, created_at: at.toISOString() },
+      ...{ unjudged_since: at.toISOString(), conversation_id: conversationId, customer_key: key },
+    },
+  ];
+  return [{ shape: RECOGNITION, values }, ...countSteps(merchantId, { kind, documentId, at })];
 }
+
+const RECOGNITION = defineInsert({
+  table: 'recognitions',
+  columns: {
+    merchant_id: 'bigint',
+    kind: 'text',
+    question: 'text',
+    document_id: 'bigint',
+    score: 'double precision',
+    notification_id: 'bigint',
+    created_at: 'text',
+    unjudged_since: 'text',
+    conversation_id: 'bigint',
+    customer_key: 'text',
+  },
+});
 
 /** In so many rows, so that asks at the same time seldom wait for each other. */
 const COUNT_ROWS = 16;
 
 /** What the assistant answered by itself is counted per day, and a document is of use on the day that a question led to it. */
-export async function countRecognition(
-  tx: Queries,
+export function countSteps(
   merchantId: MerchantId,
-  { id, kind, documentId, at }: Pick<Recognition, 'kind' | 'documentId' | 'at'> & { id: number },
-): Promise<void> {
-  const day = at.toISOString().slice(0, 10);
-  if (kind === 'known')
-    await tx.run(
-      `insert into statistics_days (merchant_id, day, what, number, count) values ($1, $2, 'known', $3, 1)
-        on conflict (merchant_id, day, what, number) do update set count = statistics_days.count + 1`,
-      [merchantId, day, id % COUNT_ROWS],
-    );
-  // Read first: only the first question of a day writes.
-  const used = await tx.one(
-    'select day from document_uses where merchant_id = $1 and document_id = $2 and day >= $3',
-    [merchantId, documentId, day],
-  );
-  if (used) return;
-  await tx.run(
-    `insert into document_uses (merchant_id, document_id, day) values ($1, $2, $3)
-      on conflict (merchant_id, document_id) do update set day = excluded.day`,
-    [merchantId, documentId, day],
-  );
+  { kind, documentId, at }: Pick<Recognition, 'kind' | 'documentId' | 'at'>,
+): Insert[] {
+  const own = { merchant_id: merchantId, day: at.toISOString().slice(0, 10) };
+  const counted = [{ ...own, what: 'known', number: recorded % COUNT_ROWS, count: 1 }];
+  return [
+    ...(kind === 'known' ? [{ shape: KNOWN_COUNT, values: counted }] : []),
+    { shape: USED, values: [{ ...own, document_id: documentId }] },
+  ];
 }
+
+const KNOWN_COUNT = defineInsert({
+  table: 'statistics_days',
+  columns: { merchant_id: 'bigint', day: 'text', what: 'text', number: 'bigint', count: 'bigint' },
+  onConflict: '(merchant_id, day, what, number) do update set count = statistics_days.count + 1',
+});
+const USED = defineInsert({
+  table: 'document_uses',
+  columns: { merchant_id: 'bigint', document_id: 'bigint', day: 'text' },
+  onConflict: '(merchant_id, document_id) do update set day = excluded.day',
+  // Only the first question of a day writes: an update of the same row would make others wait.
+  unless: `select 1 from document_uses u
+    where u.merchant_id = r.merchant_id and u.document_id = r.document_id and u.day >= r.day`,
+});
 
 async function removeUnjudged(queries: Queries, merchantId: MerchantId): Promise<void> {
   await queries.run(
