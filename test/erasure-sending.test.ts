@@ -101,6 +101,27 @@ onEachEngine('a customer who is being erased', (engine) => {
       [NEIGHBOUR, NEIGHBOUR],
     );
   });
+
+  it('gets no answer from somebody who had read the question before', async () => {
+    const { call, raise, conversation } = callsOf(deskbell);
+    const { database } = deskbell;
+    const id = await conversation('zqx-read');
+    const notification = await raise(id, { question: 'zqxread?' });
+    const { all } = database;
+    database.all = async <Row>(sql: string, params?: Parameters<typeof all>[1]) => {
+      const rows = await all<Row>(sql, params);
+      if (!sql.includes('answer_schema_id')) return rows;
+      database.all = all;
+      assert.equal((await call('DELETE', `/conversation/${id}`)).status, 202);
+      return rows;
+    };
+    assertError(
+      await call('POST', `/notification/${notification}/answer`, { answer: 'Yes.' }),
+      ...([404, 'NOTIFICATION_NOT_FOUND'] as const),
+    );
+    assert.equal(database.all, all, 'it was erased after it was read');
+    assert.deepEqual(await all('select id from deliveries where notification_id = $1', [notification]), []);
+  });
 });
 
 onEachEngine('an erasure while a message is sent', (engine) => {

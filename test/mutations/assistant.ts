@@ -237,7 +237,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     {
       name: 'known answers are kept without a limit',
       file: 'src/knowledge/confidence/store.ts',
-      find: 'if (id % REMOVE_EVERY === 0) await removeUnjudged(tx, merchantId);',
+      find: 'if (recorded % REMOVE_EVERY === 0) await removeUnjudged(tx, merchantId);',
       replace: '',
       test: 'known answers that nobody judges do not fill the disk',
     },

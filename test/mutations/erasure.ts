@@ -55,6 +55,14 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/erasure-sending.test.ts', [
     {
+      name: 'a customer who is being erased is answered by somebody who had read the question before',
+      file: 'src/notifications/answers/mark.ts',
+      find: `'requested'
+    and \${erasedAtOf('notifications', 'r.merchant_id')} is null\`,`,
+      replace: `'requested'\`,`,
+      test: 'gets no answer from somebody who had read the question before',
+    },
+    {
       name: 'a message that is being sent is removed before its worker has written where it sends it',
       file: 'src/delivery/erase.ts',
       find: `and (state <> 'sending' or due_at <= $3) and id in (
