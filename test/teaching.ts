@@ -1,3 +1,4 @@
+import { existingAuthor } from '../src/auth/columns.ts';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import type { Engine, Queries } from '../src/database/database.ts';
 import { eventsStep } from '../src/events/record.ts';
@@ -19,12 +20,14 @@ export async function learn(
     await writeLesson(tx, merchantId, plan, lesson);
     return { documentId: plan.document.id, created: false };
   }
+  // As whoever answers does: a token may outlive its user.
+  const author = await existingAuthor(tx, merchantId, lesson.author);
   let documentId = 0;
   await tx.chain({
     newIds: { documents: 1 },
     build(ids) {
       documentId = ids.documents![0]!;
-      const { steps, events } = learnSteps(merchantId, lesson, documentId);
+      const { steps, events } = learnSteps(merchantId, { ...lesson, author }, documentId);
       return { steps: [...steps, eventsStep(merchantId, events)] };
     },
   });
