@@ -8,6 +8,7 @@ import type { MerchantId } from './contract/ids.ts';
 import { countConversations } from './conversations/messages.ts';
 import type { Insert } from './database/chain.ts';
 import type { Database, Param, Queries, Transaction } from './database/database.ts';
+import { insertRows } from './database/insert.ts';
 import { type DemoNotification, FIRST_MEMBER_ID, historyOf, knownPerDay, MEMBERS } from './demo/history.ts';
 import { insertTalk, SHOWN_MINUTES } from './demo/insertTalk.ts';
 import { CUSTOMERS, TOPICS } from './demo/topics.ts';
@@ -217,6 +218,8 @@ async function insertAll(
   const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000).toISOString();
   const openedAt = ago(history ? 300_000 : 50_000);
   const insert = (table: string, row: Record<string, Param>) => {
+    if (typeof row.merchant_id === 'number')
+      return insertRows(tx, table, [{ ...row, merchant_id: row.merchant_id as MerchantId }]);
     const columns = Object.keys(row);
     return tx.run(
       `insert into ${table} (${columns.join(', ')}) values (${columns.map((_, i) => `$${i + 1}`).join(', ')})`,
@@ -282,7 +285,9 @@ async function insertAll(
   if (tx.engine === 'postgres') {
     // Rows with explicit ids do not advance the identity sequence.
     for (const table of ['merchants', 'users', 'conversations', 'notifications']) {
-      await tx.run(`select setval(pg_get_serial_sequence('${table}', 'id'), max(id)) from ${table}`);
+      // Apart from the table: on a cluster, a node would do it.
+      const last = await tx.one<{ id: number }>(`select max(id) as id from ${table}`);
+      await tx.run(`select setval(pg_get_serial_sequence($1, 'id'), $2)`, [table, last!.id]);
     }
   }
 
