@@ -17,6 +17,7 @@ const FEATURE_IMPORTS = [
   'database/ofMerchants.ts',
   'database/sendingHold.ts',
   'database/text.ts',
+  'database/values.ts',
   'database/batchPerTick.ts',
   'http/',
 ];
