@@ -146,7 +146,7 @@ export const MAY_IMPORT: Record<string, readonly string[]> = {
   merchants: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'delivery/phone.ts'],
   'demo.ts': [
     ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
-    ...['contract/', PORT, 'conversations/messages.ts', 'database/chain.ts', 'demo/'],
+    ...['contract/', PORT, 'conversations/messages.ts', 'database/chain.ts', 'database/insert.ts', 'demo/'],
   ],
   demo: ['contract/', PORT],
   http: HTTP_IMPORTS,
