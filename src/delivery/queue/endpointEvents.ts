@@ -6,7 +6,16 @@ import type { Database, Engine, Queries, Transaction } from '../../database/data
 import { ownIdIn } from '../../database/ids.ts';
 import { historyStep } from './events.ts';
 import { lockLanes } from './release.ts';
-import { type DeliveryState, ENDPOINT, firstOfLane, NEVER, OPEN, queueStep, queuesStep } from './table.ts';
+import {
+  DELIVERY_COLUMNS,
+  type DeliveryState,
+  ENDPOINT,
+  firstOfLane,
+  NEVER,
+  OPEN,
+  queueStep,
+  queuesStep,
+} from './table.ts';
 
 /** The queues of webhook endpoints and of devices. Each event has a lane of its own, so that none waits for another. */
 
@@ -60,23 +69,7 @@ export async function enqueueEvents(
 
 const EVENT = defineInsert({
   table: 'deliveries',
-  columns: {
-    id: 'bigint',
-    merchant_id: 'bigint',
-    endpoint_id: 'bigint',
-    key: 'text',
-    notification_id: 'bigint',
-    conversation_id: 'bigint',
-    reference: 'text',
-    context: 'text',
-    recipient: 'text',
-    mode: 'text',
-    content: 'text',
-    state: 'text',
-    due_at: 'text',
-    created_at: 'text',
-    updated_at: 'text',
-  },
+  columns: { ...DELIVERY_COLUMNS, endpoint_id: 'bigint' },
 });
 
 /** Those of these events that are still in the queue: the delivery of each, by its webhook id. */

@@ -15,7 +15,7 @@ import { NO_CHANNEL, type OnFailed } from '../failures.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
 import { historyStep, reportsOf } from './events.ts';
-import { MESSAGES, NO_NOTIFICATION, queueStep } from './table.ts';
+import { DELIVERY_COLUMNS, MESSAGES, NO_NOTIFICATION, queueStep } from './table.ts';
 
 /** A message to a customer. It is written together with the answer that it contains. */
 export interface NewDelivery {
@@ -222,23 +222,10 @@ export function enqueueSteps(
 const MESSAGE = defineInsert({
   table: 'deliveries',
   columns: {
-    id: 'bigint',
-    merchant_id: 'bigint',
-    key: 'text',
-    notification_id: 'bigint',
-    conversation_id: 'bigint',
-    reference: 'text',
-    context: 'text',
-    recipient: 'text',
-    mode: 'text',
-    content: 'text',
+    ...DELIVERY_COLUMNS,
     uses_quota: 'integer',
-    state: 'text',
     reason: 'text',
     last_code: 'text',
-    due_at: 'text',
-    created_at: 'text',
-    updated_at: 'text',
     sent_by: 'text',
     reply_to: 'bigint',
     reply_to_message: 'text',

@@ -104,3 +104,21 @@ export const QUEUE_AFTER_RELEASE = defineInsert({ ...QUEUE, changing: 'due_at' }
 
 /** `randomBytes` takes 10 µs, this less than one. */
 const newVersion = () => randomUUID();
+
+/** What every new row of `deliveries` has. */
+export const DELIVERY_COLUMNS = {
+  id: 'bigint',
+  merchant_id: 'bigint',
+  key: 'text',
+  notification_id: 'bigint',
+  conversation_id: 'bigint',
+  reference: 'text',
+  context: 'text',
+  recipient: 'text',
+  mode: 'text',
+  content: 'text',
+  state: 'text',
+  due_at: 'text',
+  created_at: 'text',
+  updated_at: 'text',
+} as const;
