@@ -109,7 +109,8 @@ export function chainSql(chain: Chain, lockWaitMaxMs?: number): string {
       ...(index > 0 && gate ? ['r.chain in (select gate.chain from gate)'] : []),
       // PostgreSQL runs the parts of a statement in any order, unless one reads the other.
       ...(locksRows(shape) && before !== undefined ? [`(select count(*) from ${before}) >= 0`] : []),
-      ...(shape.do === 'insert' && shape.unless ? [`not exists (${shape.unless})`] : []),
+      // Not as `not exists`: for the 100 rows that PostgreSQL expects, that would read all of a small table.
+      ...(shape.do === 'insert' && shape.unless ? [`(${shape.unless} limit 1) is null`] : []),
       ...(index === 0 && lock !== undefined ? [`${shape.table}.id in (select locked.id from locked)`] : []),
     ];
     const sql =
