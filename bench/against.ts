@@ -106,28 +106,34 @@ async function measureTurn(
 ): Promise<Turn> {
   const before = { server: instance.server.cpuSeconds(), database: await databaseSeconds(instance) };
   const { perSecond, requests, errors } = await load(instance, plan, connections, seconds);
-  const database = (await databaseSeconds(instance)) - before.database;
+  let database = 0;
+  for (const [pid, cpuSeconds] of await databaseSeconds(instance))
+    database += Math.max(cpuSeconds - (before.database.get(pid) ?? 0), 0);
   const used = instance.server.cpuSeconds() - before.server + database;
   const each = (cpuSeconds: number) => (cpuSeconds / requests) * 1e6;
   return { perSecond, errors, cpuMicros: each(used), databaseMicros: each(database) };
 }
 
-/** Of the connections that the server keeps open to PostgreSQL. */
-async function databaseSeconds({ config }: Instance): Promise<number> {
-  if (config.databaseUrl === undefined) return 0;
+/** CPU time of each connection that the server has open to PostgreSQL. It closes those that are idle for a while. */
+async function databaseSeconds({ config }: Instance): Promise<Map<number, number>> {
+  if (config.databaseUrl === undefined) return new Map();
   const client = new pg.Client(config.databaseUrl);
   await client.connect();
   const { rows } = await client.query<{ pid: number }>(
     `select pid from pg_stat_activity where application_name like 'deskbell%' and datname = current_database()`,
   );
   await client.end();
-  return rows.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0);
+  return new Map(rows.map(({ pid }) => [pid, cpuSecondsOf(pid)]));
 }
 
 const TICKS_PER_SECOND = 100;
 function cpuSecondsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  } catch {
+    return 0;
+  }
 }
 
 export function printAgainst(rows: readonly AgainstRow[]): void {

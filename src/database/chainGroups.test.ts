@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import { type Chain, type ChainWithIds, defineChange, defineInsert, type NewIds } from './chain.ts';
 import { createChainGroups } from './chainGroups.ts';
@@ -86,6 +86,7 @@ function groupsOn({
   return { run, sell, statements, ranAlone, draws };
 }
 
+const sizesOf = (statements: readonly Statement[]) => statements.map(({ chains }) => chains.length);
 const shown = (rows: Item[]) => rows.map(({ shop, item }) => `${shop}/${item}`).join();
 
 /** A promise, and how to keep it or break it. */
@@ -133,19 +134,63 @@ describe('chains that wait at the same moment', () => {
     );
   });
 
-  it('are at most 32 in a statement, and as many statements at once as may run', async () => {
+  it('are at most 16 in a statement, and the next statement takes all that came meanwhile', async () => {
     const first = promised();
-    const { sell, statements } = groupsOn({ answer: () => first.promise });
-    const all = Promise.all(Array.from({ length: 70 }, (_, item) => sell(7, item + 1)));
+    const { sell, statements } = groupsOn({
+      answer: (_, index) => (index === 0 ? first.promise : undefined),
+    });
+    const all = [...Array(20).keys()].map((item) => sell(7, item + 1));
     await nextTurn();
+    all.push(...[...Array(10).keys()].map((item) => sell(8, item + 1)));
     await nextTurn();
+    assert.deepEqual(sizesOf(statements), [16]);
+    first.resolve(undefined);
+    assert.equal((await Promise.all(all)).flat().length, 30);
+    assert.deepEqual(sizesOf(statements), [16, 14]);
+  });
+
+  it('do not wait long for a statement that does not end, unless it writes for the same owner', async () => {
+    const first = promised();
+    const { sell, statements } = groupsOn({
+      answer: (_, index) => (index === 0 ? first.promise : undefined),
+    });
+    const blocked = sell(7, 1);
+    await nextTurn();
+    const ofSame = sell(7, 2);
+    assert.equal(shown(await sell(8, 1)), '8/1');
     assert.deepEqual(
-      statements.map(({ chains }) => chains.length),
-      [32, 32],
+      statements.map(({ chains }) => shown(chains)),
+      ['7/1', '8/1'],
     );
     first.resolve(undefined);
-    assert.equal((await all).flat().length, 70);
-    assert.equal(statements.length, 3);
+    assert.deepEqual((await Promise.all([blocked, ofSame])).map(shown), ['7/1', '7/2']);
+  });
+
+  it('do not wait for a statement with another text', async () => {
+    const first = promised();
+    const { run, sell, statements } = groupsOn({
+      answer: (_, index) => (index === 0 ? first.promise : undefined),
+    });
+    const blocked = sell(7, 1);
+    await nextTurn();
+    const others = run(sale({ shop: 8, item: 1 }, 'Ana', 0, SEEN), 8);
+    await nextTurn();
+    assert.equal(statements.length, 2);
+    first.resolve(undefined);
+    await Promise.all([blocked, others]);
+  });
+
+  it('run in as many statements as may run, if none of them ends', async () => {
+    const first = promised();
+    const { sell, statements } = groupsOn({ answer: () => first.promise, runningMax: 2 });
+    const all: Promise<Item[]>[] = [];
+    for (const shop of [7, 8, 9]) {
+      all.push(sell(shop, 1));
+      await sleep(50);
+    }
+    assert.deepEqual(sizesOf(statements), [1, 1]);
+    first.resolve(undefined);
+    assert.deepEqual((await Promise.all(all)).map(shown), ['7/1', '8/1', '9/1']);
   });
 
   it('run alone if they have no owner or much to write', async () => {

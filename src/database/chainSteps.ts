@@ -1,4 +1,12 @@
-import type { Chain, ChangeShape, Insert, InsertShape, Row, Step } from './chain.ts';
+import {
+  type Chain,
+  type ChangeShape,
+  type Insert,
+  type InsertShape,
+  NEW_ID,
+  type Row,
+  type Step,
+} from './chain.ts';
 import type { Dialect, Param } from './database.ts';
 import { identityOf } from './spread/identity.ts';
 import { valuesParams, valuesSql } from './values.ts';
@@ -17,7 +25,10 @@ export interface StepRunner extends Dialect {
 const ROWS_MAX = { sqlite: 1, postgres: 100 };
 
 /** Returns what the gate is `returning`, or the first step if there is no gate. */
-export async function runSteps<Found>({ gate, steps, lock }: Chain, runner: StepRunner): Promise<Found[]> {
+export async function runSteps<Found>(
+  { gate, steps, lock, newId }: Chain,
+  runner: StepRunner,
+): Promise<Found[]> {
   if (lock !== undefined) {
     await runner.lock?.(lock);
     await lockRows(steps[0]!, runner);
@@ -27,10 +38,12 @@ export async function runSteps<Found>({ gate, steps, lock }: Chain, runner: Step
     found = await change<Found>(gate.shape, gate.values[0]!, runner);
     if (found.length === 0) return found;
   }
+  const id = newId && (newId.id ?? (await runner.newIds(newId.table, 1))[0]!);
+  if (id !== undefined) found = found?.map((row) => ({ ...row, new_id: id }));
   let hasChanged = false;
   for (const step of steps) {
     if (isInsert(step)) {
-      await insertAll(step, hasChanged, runner);
+      await insertAll(id === undefined ? step : withNewId(step, id), hasChanged, runner);
       continue;
     }
     const rows: Found[] = [];
@@ -42,6 +55,17 @@ export async function runSteps<Found>({ gate, steps, lock }: Chain, runner: Step
 }
 
 const isInsert = (step: Step): step is Insert => step.shape.do === 'insert';
+
+function withNewId(insert: Insert, id: number): Insert {
+  const { newId } = insert.shape;
+  if (!newId) return insert;
+  const fill = (row: Row): Row => ({
+    ...row,
+    [newId.column]: id,
+    ...(newId.json && { [newId.json]: String(row[newId.json]).replaceAll(`"${NEW_ID}"`, String(id)) }),
+  });
+  return { ...insert, values: insert.values.map(fill) };
+}
 
 /** In the order of their ids: see `Transaction`. SQLite runs transactions one at a time. */
 async function lockRows({ shape, values }: Step, { engine, run }: StepRunner): Promise<void> {

@@ -1,6 +1,5 @@
-import type { Chain, ChainWithIds, NewIds } from './chain.ts';
+import { type Chain, type ChainWithIds, drawNext, type NewIds } from './chain.ts';
 import type { Query } from './postgresStatements.ts';
-import { identityOf } from './spread/identity.ts';
 
 type Wanted = Readonly<Record<string, number>>;
 export type DrawIds = (wanted: Wanted) => Promise<NewIds>;
@@ -16,7 +15,7 @@ export async function drawIds(query: Query, wanted: readonly Wanted[]): Promise<
   }
   const names = [...counts.keys()].sort();
   const drawn = names.map(
-    (name, index) => `(select string_agg(nextval('${sequenceOf(name)}')::text, ' ')
+    (name, index) => `(select string_agg(${drawNext(name)}::text, ' ')
       from generate_series(1, cast($${index + 1} as integer))) as ${name}`,
   );
   const [row] = await query<Record<string, string>>(
@@ -29,10 +28,18 @@ export async function drawIds(query: Query, wanted: readonly Wanted[]): Promise<
   );
 }
 
-/** As PostgreSQL names that of an identity column. */
-const sequenceOf = (table: string) => `${table}_${identityOf(table)}_seq`;
+export function idsWanted(given: Chain | ChainWithIds): Wanted {
+  if ('build' in given) return given.newIds;
+  return given.newId ? { [given.newId.table]: 1 } : {};
+}
 
-/** The chain, with new ids where it needs some. */
+export function useIds(given: Chain | ChainWithIds, ids: NewIds): Chain {
+  if ('build' in given) return given.build(ids);
+  const { newId } = given;
+  return newId ? { ...given, newId: { ...newId, id: ids[newId.table]![0]! } } : given;
+}
+
+/** The chain, with the new ids that must be known before. */
 export async function withIds(chain: Chain | ChainWithIds, draw: DrawIds): Promise<Chain> {
   if (!('build' in chain)) return chain;
   return chain.build(Object.keys(chain.newIds).length > 0 ? await draw(chain.newIds) : {});

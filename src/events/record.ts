@@ -1,6 +1,6 @@
 import type { EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import { defineInsert, type Insert } from '../database/chain.ts';
+import { defineInsert, type Insert, NEW_ID } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 
 /** Something that a merchant's programs may want to hear of. */
@@ -8,7 +8,7 @@ export interface NewEvent {
   type: EventType;
   at: Date;
   /** Readers get the reference and metadata of the ask with this id. */
-  notificationId: number | null;
+  notificationId: number | typeof NEW_ID | null;
   /** Ids and states only. */
   data: Readonly<Record<string, string | number | boolean | null | readonly number[]>>;
   /** Texts, for readers that may see them. */
@@ -17,18 +17,18 @@ export interface NewEvent {
 
 /** Writes the events in the chain of what they tell. One insert for all: each costs as much as an index. */
 export const eventsStep = (merchantId: MerchantId, events: readonly NewEvent[]): Insert => ({
-  shape: EVENTS,
+  shape: events[0]!.notificationId === NEW_ID ? EVENTS_OF_NEW : EVENTS,
   values: events.map(({ type, at, notificationId, data, content }) => ({
     merchant_id: merchantId,
     type,
     at: at.toISOString(),
-    notification_id: notificationId,
+    notification_id: notificationId === NEW_ID ? null : notificationId,
     data: JSON.stringify(data),
     content: content ? JSON.stringify(content) : null,
   })),
 });
 
-const EVENTS = defineInsert({
+const TABLE = {
   table: 'new_events',
   columns: {
     merchant_id: 'bigint',
@@ -38,7 +38,10 @@ const EVENTS = defineInsert({
     data: 'text',
     content: 'text',
   },
-});
+} as const;
+const EVENTS = defineInsert(TABLE);
+/** All are of the notification that the chain inserts. */
+const EVENTS_OF_NEW = defineInsert({ ...TABLE, newId: { column: 'notification_id', json: 'data' } });
 
 /** Use the transaction of the change, so that neither exists without the other. */
 export async function logEvents(

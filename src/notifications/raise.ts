@@ -1,7 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType } from '../contract/notifications.ts';
 import { existingConversation } from '../conversations/columns.ts';
-import { defineInsert } from '../database/chain.ts';
+import { defineInsert, NEW_ID } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { eventsStep } from '../events/record.ts';
 import { notificationEvent } from './event.ts';
@@ -29,6 +29,7 @@ const NOTIFICATION = defineInsert({
     answered_fields: 'text',
     answer_schema_id: 'text',
   },
+  newId: { column: 'id' },
 });
 
 /**
@@ -40,43 +41,35 @@ export async function raise(
   { merchantId, type, conversationId, contextText, at }: NewNotification,
 ): Promise<number | undefined> {
   const time = at.toISOString();
-  let raised: number | undefined;
-  const found = await queries.chain(
+  const [raised] = await queries.chain<{ new_id: number }>(
     {
-      newIds: { notifications: 1 },
-      build(ids) {
-        const id = ids.notifications![0]!;
-        raised = id;
-        return {
-          gate: existingConversation(merchantId, conversationId),
-          steps: [
+      newId: { table: 'notifications' },
+      gate: existingConversation(merchantId, conversationId),
+      steps: [
+        {
+          shape: NOTIFICATION,
+          values: [
             {
-              shape: NOTIFICATION,
-              values: [
-                {
-                  id,
-                  merchant_id: merchantId,
-                  conversation_id: conversationId,
-                  notification_type: type,
-                  created_at: time,
-                  updated_at: time,
-                  context: contextText,
-                  ...KIND_COLUMNS[type],
-                },
-              ],
+              merchant_id: merchantId,
+              conversation_id: conversationId,
+              notification_type: type,
+              created_at: time,
+              updated_at: time,
+              context: contextText,
+              ...KIND_COLUMNS[type],
             },
-            eventsStep(merchantId, [
-              notificationEvent(
-                { id, conversation_id: conversationId, notification_type: type },
-                'requested',
-                at,
-              ),
-            ]),
           ],
-        };
-      },
+        },
+        eventsStep(merchantId, [
+          notificationEvent(
+            { id: NEW_ID, conversation_id: conversationId, notification_type: type },
+            'requested',
+            at,
+          ),
+        ]),
+      ],
     },
     merchantId,
   );
-  return found.length > 0 ? raised : undefined;
+  return raised?.new_id;
 }

@@ -6,8 +6,8 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'answers to the same notification share a statement',
       file: 'src/database/chainGroups.ts',
-      find: ' && !rows.has(each.row)) {',
-      replace: ') {',
+      find: ' && !rows.has(each.row) && ',
+      replace: ' && ',
       test: 'accept exactly one of many resolutions without a reply',
     },
     {
@@ -18,17 +18,10 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
       test: 'are checked independently, even from different merchants',
     },
     {
-      name: 'a notification that was not written has an id',
-      file: 'src/notifications/raise.ts',
-      find: 'return found.length > 0 ? raised : undefined;',
-      replace: 'return found ? raised : undefined;',
-      test: 'are checked independently, even from different merchants',
-    },
-    {
       name: 'the notifications of a group get the same ids',
-      file: 'src/database/newIds.ts',
-      find: 'left.get(name)!.splice(0, count)',
-      replace: 'left.get(name)!.slice(0, count)',
+      file: 'src/database/chain.ts',
+      find: "needsId(shape) ? 'r.chain = gate.chain'",
+      replace: "needsId(shape) ? 'gate.chain = 0'",
       test: 'create a separate notification for each of a hundred requests',
     },
     {
@@ -71,8 +64,8 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'chains with different texts share a statement',
       file: 'src/database/chainGroups.ts',
-      find: '(isFirst || each.key === group[0]!.key) && ',
-      replace: '(isFirst || each.key !== undefined) && ',
+      find: '(each.key === group[0]!.key && ',
+      replace: '(each.key !== undefined && ',
       test: 'share a statement only if they have the same text',
     },
     {
@@ -107,9 +100,23 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
       name: 'a write runs after its caller was told that it is too late',
       file: 'src/database/chainGroups.ts',
       find: `if (isLate(each)) continue;
-      const isFirst`,
-      replace: 'const isFirst',
+      const fits`,
+      replace: 'const fits',
       test: 'is not run',
+    },
+    {
+      name: 'a group waits for another one as long as that takes',
+      file: 'src/database/chainGroups.ts',
+      find: '(startedAtMs.get(key) ?? 0) + NEXT_GROUP_MS',
+      replace: '(startedAtMs.get(key) ?? 0) + 60_000',
+      test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
+    },
+    {
+      name: 'two groups write for the same owner, and the second waits for the rows of the first',
+      file: 'src/database/chainGroups.ts',
+      find: '!writingOwners.has(owner) && performance',
+      replace: 'performance',
+      test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
     },
     {
       name: 'a large chain delays the others of its group',
@@ -139,8 +146,8 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a chain whose gate found nothing is written, because others of its group found something',
       file: 'src/database/chain.ts',
-      find: `['r.chain in (select gate.chain from gate)']`,
-      replace: `['exists (select gate.chain from gate)']`,
+      find: `'r.chain in (select gate.chain from gate)'`,
+      replace: `'exists (select gate.chain from gate)'`,
       test: 'is one statement, with one parameter for the rows of a step',
     },
     {

@@ -1,5 +1,6 @@
 import type { Chain, ChainWithIds, NewIds } from '../chain.ts';
 import { DeadlinePassed, msLeft, withinDeadline, withoutDeadline } from '../deadline.ts';
+import { idsWanted, useIds } from '../newIds.ts';
 
 /**
  * On a cluster: the chains of one owner run one after another, and those that wait at the same moment share a transaction.
@@ -39,10 +40,10 @@ export function createOwnerQueues({ runAll, draw, isRefused }: QueueParts) {
   }
 
   async function withNewIds(all: readonly (Chain | ChainWithIds)[]): Promise<Chain[]> {
-    const wanted = all.map((given) => ('build' in given ? given.newIds : {}));
+    const wanted = all.map(idsWanted);
     const isNeeded = wanted.some((newIds) => Object.keys(newIds).length > 0);
     const ids = isNeeded ? await draw(wanted) : [];
-    return all.map((given, index) => ('build' in given ? given.build(ids[index] ?? {}) : given));
+    return all.map((given, index) => useIds(given, ids[index] ?? {}));
   }
 
   async function work(owner: number, queue: Waiting[]): Promise<void> {
