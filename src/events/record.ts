@@ -17,7 +17,7 @@ export interface NewEvent {
 
 /** Writes the events in the chain of what they tell. One insert for all: each costs as much as an index. */
 export const eventsStep = (merchantId: MerchantId, events: readonly NewEvent[]): Insert => ({
-  shape: events[0]!.notificationId === NEW_ID ? EVENTS_OF_NEW : EVENTS,
+  shape: events[0]?.notificationId === NEW_ID ? EVENTS_OF_NEW : EVENTS,
   values: events.map(({ type, at, notificationId, data, content }) => ({
     merchant_id: merchantId,
     type,
