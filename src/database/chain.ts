@@ -85,11 +85,11 @@ export interface InsertShape {
 
 let shapes = 0;
 /** The key stands for the text: comparing the texts of every answer took a tenth of its time. */
-export const defineChange = (shape: Omit<ChangeShape, 'key'>): ChangeShape => ({ key: ++shapes, ...shape });
+export const defineChange = (shape: Omit<ChangeShape, 'key'>): ChangeShape => ({ ...shape, key: ++shapes });
 export const defineInsert = (shape: Omit<InsertShape, 'key' | 'do'>): InsertShape => ({
+  ...shape,
   key: ++shapes,
   do: 'insert',
-  ...shape,
 });
 
 /** PostgreSQL expects 100 rows of JSON, for which it would read all of a small table. With an unknown limit it expects 10. */
@@ -159,7 +159,7 @@ function insertSql(
     if (column === newId?.json) return `replace(r.${column}, '"${NEW_ID}"', cast(gate.new_id as text))`;
     const value =
       changing === column
-        ? `case when exists (select 1 from ${before}) then r.if_changed else r.${column} end`
+        ? `case when exists (select 1 from ${before} where ${before}.chain = r.chain) then r.if_changed else r.${column} end`
         : `r.${column}`;
     return merge?.[column] ? `${merge[column]}(${value})` : value;
   });

@@ -65,8 +65,8 @@ const rowOf = ({ gate }: Chain) =>
 export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax }: GroupParts): RunChain {
   const groupTexts = new Map<string, string>();
   const lockedOwners = new Map<number, Waiting[]>();
-  /** A second group would wait for the rows that the first one has locked. */
-  const writingOwners = new Set<number>();
+  /** How many chains of an owner are in groups that run. Another group would wait for the rows that they have locked. */
+  const writing = new Map<number, number>();
   /** When the last group with a key started, while it runs. */
   const startedAtMs = new Map<string, number>();
   let waiting: Waiting[] = [];
@@ -84,7 +84,17 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
     return sql;
   }
 
-  const settleAlone = ({ chain, resolve, reject }: Waiting) => runAlone(chain).then(resolve, reject);
+  function release({ owner }: Waiting): void {
+    const left = writing.get(owner)! - 1;
+    if (left > 0) writing.set(owner, left);
+    else writing.delete(owner);
+  }
+
+  async function settleAlone(each: Waiting): Promise<void> {
+    await runAlone(each.chain).then(each.resolve, each.reject);
+    release(each);
+    start();
+  }
 
   async function runGroup(group: readonly Waiting[]): Promise<void> {
     try {
@@ -93,11 +103,14 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
       for (const [index, { resolve }] of group.entries()) resolve(byChain.get(index) ?? []);
     } catch (error) {
       const refusal = refusalOf(error);
-      if (!refusal) for (const { reject } of group) reject(error);
-      else if (refusal === 'refused') await Promise.all(group.map(settleAlone));
-      else if (group.length > 1) await Promise.all(group.map((each) => runGroup([each])));
-      else queueBehindLock(group[0]!);
+      // Each owner waits for its own alone.
+      if (refusal === 'refused') return settleAll(group.map(settleAlone));
+      if (refusal === 'locked' && group.length > 1)
+        return settleAll(group.map((each) => runGroup([each]).then(start)));
+      if (refusal === 'locked') queueBehindLock(group[0]!);
+      else for (const { reject } of group) reject(error);
     }
+    for (const each of group) release(each);
   }
 
   function queueBehindLock(each: Waiting): void {
@@ -124,7 +137,7 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
   }
 
   const mayStart = ({ key, owner }: Waiting) =>
-    !writingOwners.has(owner) && performance.now() >= (startedAtMs.get(key) ?? 0) + NEXT_GROUP_MS;
+    !writing.has(owner) && performance.now() >= (startedAtMs.get(key) ?? 0) + NEXT_GROUP_MS;
 
   function takeGroup(): Waiting[] {
     const group: Waiting[] = [];
@@ -132,6 +145,10 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
     const left: Waiting[] = [];
     for (const each of waiting) {
       if (isLate(each)) continue;
+      if (lockedOwners.has(each.owner)) {
+        queueBehindLock(each);
+        continue;
+      }
       const fits = group.length === 0 || (each.key === group[0]!.key && group.length < GROUP_MAX);
       if (fits && !rows.has(each.row) && mayStart(each)) {
         group.push(each);
@@ -153,14 +170,14 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
         return;
       }
       const { key } = group[0]!;
-      const owners = new Set(group.map(({ owner }) => owner));
-      for (const owner of owners) writingOwners.add(owner);
-      startedAtMs.set(key, performance.now());
+      const now = performance.now();
+      startedAtMs.set(key, now);
+      for (const { owner } of group) writing.set(owner, (writing.get(owner) ?? 0) + 1);
       running += 1;
       runGroup(group).finally(() => {
         running -= 1;
-        startedAtMs.delete(key);
-        for (const owner of owners) writingOwners.delete(owner);
+        // A younger group with this key may still run.
+        if (startedAtMs.get(key) === now) startedAtMs.delete(key);
         start();
       });
     }
@@ -175,19 +192,28 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
   async function drawAll(): Promise<void> {
     const callers = withoutIds;
     withoutIds = [];
+    let ids: NewIds[];
     try {
-      const ids = await draw(callers.map(({ given }) => given.newIds));
-      for (const [index, { given, ...caller }] of callers.entries())
-        enqueue(given.build(ids[index]!), caller);
+      ids = await draw(callers.map(({ given }) => given.newIds));
     } catch (error) {
       for (const { reject } of callers) reject(error);
+      return;
+    }
+    for (const [index, { given, ...caller }] of callers.entries()) {
+      try {
+        enqueue(given.build(ids[index]!), caller);
+      } catch (error) {
+        caller.reject(error);
+      }
     }
     start();
   }
 
   function enqueue(chain: Chain, caller: Caller): void {
     const { owner, resolve, reject } = caller;
-    if (owner === undefined || lengthOf(chain) > CHAIN_MAX_LENGTH) {
+    if (isLate(caller)) return;
+    // A statement has one lock.
+    if (owner === undefined || chain.lock !== undefined || lengthOf(chain) > CHAIN_MAX_LENGTH) {
       runAlone(chain).then(resolve, reject);
       return;
     }
@@ -213,6 +239,10 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
     });
     return withinDeadline(result, Number.POSITIVE_INFINITY);
   };
+}
+
+async function settleAll(all: readonly Promise<void>[]): Promise<void> {
+  await Promise.all(all);
 }
 
 function lengthOf({ gate, steps }: Chain): number {

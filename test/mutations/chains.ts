@@ -27,8 +27,8 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'one refused notification fails its whole group',
       file: 'src/database/chainGroups.ts',
-      find: `else if (refusal === 'refused') await Promise.all(group.map(settleAlone));`,
-      replace: `else if (refusal === 'refused') for (const { reject } of group) reject(error);`,
+      find: `if (refusal === 'refused') return`,
+      replace: `if (refusal === undefined) return`,
       test: 'fail only if the database refuses them, not if it refuses others in the batch',
     },
     {
@@ -78,8 +78,8 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a statement that may have been written is run again',
       file: 'src/database/chainGroups.ts',
-      find: 'if (!refusal) for (const { reject } of group) reject(error);',
-      replace: 'if (!refusal) await Promise.all(group.map(settleAlone));',
+      find: `if (refusal === 'refused') return`,
+      replace: `if (refusal !== 'locked') return`,
       test: 'for another reason is not run again: it may have been written',
     },
     {
@@ -114,7 +114,7 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'two groups write for the same owner, and the second waits for the rows of the first',
       file: 'src/database/chainGroups.ts',
-      find: '!writingOwners.has(owner) && performance',
+      find: '!writing.has(owner) && performance',
       replace: 'performance',
       test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
     },
