@@ -292,7 +292,7 @@ async function insertAll(
   }
 
   async function insertNotifications(given: readonly DemoNotification[]): Promise<void> {
-    const answered: Insert[] = [];
+    const answered = new Map<MerchantId, Insert[]>();
     for (const [index, notification] of given.entries()) {
       const { conversation, type, minutesAgo, context, answer, answeredAfterMinutes = 0 } = notification;
       const { merchantId } = conversations[conversation - 1]!;
@@ -314,9 +314,13 @@ async function insertAll(
       const reply = answer?.answer ?? answer?.agent_response_to_customer;
       if (reply === undefined) continue;
       const told = { notificationId: index + 1, question: askedIn(context), answer: String(reply) };
-      answered.push(rememberAnswered(merchantId as MerchantId, told));
+      const owner = merchantId as MerchantId;
+      answered.set(owner, [...(answered.get(owner) ?? []), rememberAnswered(owner, told)]);
     }
-    await tx.chain({ steps: answered });
+    for (const inserts of answered.values())
+      await tx.chain({
+        steps: [{ shape: inserts[0]!.shape, values: inserts.flatMap(({ values }) => values) }],
+      });
   }
 }
 

@@ -20,7 +20,7 @@ import { insertMessages } from './conversations/messages.ts';
 import { findConversation } from './conversations/store.ts';
 import { CHANGES, type Database } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
-import { openDatabase } from './database/open.ts';
+import { openDatabase, refuseIfSpreadMeanwhile } from './database/open.ts';
 import { unspreadProblem } from './database/spread/status.ts';
 import { createChannels } from './delivery/channels/merchantChannels.ts';
 import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
@@ -100,6 +100,7 @@ export async function openServer(
     if (!(await hasUsers(database))) log.warn(NO_USERS);
     const vault = await openFittingVault(database, config);
     keyFollower = await followKeyChange({ database, vault, log, checkEveryMs: keyCheckEveryMs });
+    await refuseIfSpreadMeanwhile(database);
     if (config.secretKey !== undefined && !isEncodedKey(config.secretKey)) {
       log.warn('SECRET_KEY is neither base64 nor hex: it still works for this database, but for no new one');
     }

@@ -4,6 +4,7 @@ import { startBackground } from '../background.ts';
 import { riskySettings } from '../config/risks.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import { refuseIfSpreadMeanwhile } from '../database/open.ts';
 import { createChannels } from '../delivery/channels/merchantChannels.ts';
 import { reportFailures } from '../delivery/failures.ts';
 import { createOutbox } from '../delivery/queue/enqueue.ts';
@@ -55,6 +56,7 @@ async function work(opened: Database, config: Config): Promise<number> {
     watching = await serveMetrics(database, config, metrics, now);
     const vault = await openFittingVault(database, config);
     const keyFollower = await followKeyChange({ database, vault, log });
+    await refuseIfSpreadMeanwhile(database);
     const channels = createChannels({ database, vault, now }, config);
     let attempts = 0;
     const { embeddings } = config;

@@ -254,6 +254,22 @@ describe('a statement of several chains that fails', () => {
     assert.equal(shown(ranAlone), '7/1,7/2,8/3');
   });
 
+  it('because the server refuses it holds up no other owner, if one of its chains then takes long', async () => {
+    const slow = promised();
+    const { sell } = groupsOn({
+      answer: ({ chains }) => (chains.length > 1 ? fails(new Refused()) : undefined),
+      async alone(item) {
+        if (item.shop === 7) await slow.promise;
+        return [item];
+      },
+    });
+    const blocked = sell(7, 1);
+    assert.equal(shown(await sell(8, 1)), '8/1');
+    assert.equal(shown(await sell(8, 2)), '8/2');
+    slow.resolve(undefined);
+    assert.equal(shown(await blocked), '7/1');
+  });
+
   it('for another reason is not run again: it may have been written', async () => {
     const { sell, statements, ranAlone } = groupsOn({ answer: () => fails(new Error('lost')) });
     const results = await Promise.allSettled([sell(7, 1), sell(8, 2)]);
@@ -286,6 +302,29 @@ describe('a statement of several chains that fails', () => {
     unlocked.resolve(undefined);
     assert.deepEqual((await Promise.all([first, later[0], later[2]])).map(shown), ['8/1', '8/2', '8/3']);
     assert.equal(shown(ranAlone), '8/1,8/2,8/3');
+  });
+
+  it('because of a lock is not tried again with chains that came before that was known', async () => {
+    const [failing, unlocked] = [promised(), promised()];
+    const { sell, statements } = groupsOn({
+      answer: ({ chains }) => (chains.some(({ shop }) => shop === 8) ? failing.promise : undefined),
+      async alone(item) {
+        await unlocked.promise;
+        return [item];
+      },
+    });
+    const first = sell(8, 1);
+    await nextTurn();
+    const second = sell(8, 2);
+    await nextTurn();
+    failing.reject(new Locked());
+    assert.equal(shown(await sell(7, 1)), '7/1');
+    assert.deepEqual(
+      statements.map(({ chains }) => shown(chains)),
+      ['8/1', '7/1'],
+    );
+    unlocked.resolve(undefined);
+    assert.deepEqual((await Promise.all([first, second])).map(shown), ['8/1', '8/2']);
   });
 
   it('because of a lock that is held for too long fails all of its owner, who can write again afterwards', async () => {
@@ -322,6 +361,21 @@ describe('a statement of several chains that fails', () => {
     const build = () => sale({ shop: 7, item: 1 });
     await assert.rejects(run({ newIds: { sales: 1 }, build }, 7), { message: 'no ids' });
   });
+
+  it('to be built fails alone', async () => {
+    const { run } = groupsOn();
+    const needingIds = (build: () => Chain) => run<Item>({ newIds: { sales: 1 }, build }, 7);
+    const results = await Promise.allSettled([
+      needingIds(() => sale({ shop: 7, item: 1 })),
+      needingIds(() => {
+        throw new Error('no chain');
+      }),
+    ]);
+    assert.deepEqual(
+      results.map((result) => (result.status === 'fulfilled' ? shown(result.value) : result.reason.message)),
+      ['7/1', 'no chain'],
+    );
+  });
 });
 
 describe('a chain whose caller no longer waits', () => {
@@ -339,5 +393,32 @@ describe('a chain whose caller no longer waits', () => {
       statements.map(({ chains }) => shown(chains)),
       ['7/1', '7/3'],
     );
+  });
+
+  it('is not run alone either, if its ids came too late', async () => {
+    const ids = promised();
+    let ran = 0;
+    const run = createChainGroups({
+      query: async () => [],
+      async runAlone() {
+        ran += 1;
+        return [];
+      },
+      async draw() {
+        await ids.promise;
+        return [{ sales: [1] }];
+      },
+      refusalOf: () => undefined,
+      runningMax: 1,
+    });
+    const large: ChainWithIds = {
+      newIds: { sales: 1 },
+      build: () => sale({ shop: 7, item: 1 }, 'x'.repeat(40_000)),
+    };
+    const late = runWithDeadline({ endsAtMs: performance.now() + 1 }, () => run(large, 7));
+    await assert.rejects(late, DeadlinePassed);
+    ids.resolve(undefined);
+    await nextTurn();
+    assert.equal(ran, 0);
   });
 });

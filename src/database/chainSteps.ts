@@ -67,11 +67,33 @@ function withNewId(insert: Insert, id: number): Insert {
   return { ...insert, values: insert.values.map(fill) };
 }
 
-/** In the order of their ids: see `Transaction`. SQLite runs transactions one at a time. */
-async function lockRows({ shape, values }: Step, { engine, run }: StepRunner): Promise<void> {
-  if (engine === 'sqlite' || values.length < 2) return;
+/**
+ * For chains that share a transaction: the rows that their gates change, before anything is written. Otherwise the first
+ * chain would lock what the others take last: see `Transaction`.
+ */
+export async function lockGates(chains: readonly Chain[], runner: Pick<StepRunner, 'run'>): Promise<void> {
+  if (chains.length < 2) return;
+  const gates = chains.flatMap(({ gate }) => (gate && gate.shape.do !== 'find' ? [gate] : []));
+  const byTable = Map.groupBy(gates, ({ shape }) => shape.table);
+  for (const table of [...byTable.keys()].sort()) {
+    const rows = byTable.get(table)!.map(({ values }) => values[0]!);
+    await lockIds(table, rows, runner);
+  }
+}
+
+/** SQLite runs transactions one at a time. */
+async function lockRows({ shape, values }: Step, runner: StepRunner): Promise<void> {
+  if (runner.engine === 'postgres' && values.length > 1) await lockIds(shape.table, values, runner);
+}
+
+/** In the order of their ids: see `Transaction`. */
+async function lockIds(
+  table: string,
+  values: readonly Row[],
+  { run }: Pick<StepRunner, 'run'>,
+): Promise<void> {
   await run(
-    `select id from ${shape.table} where merchant_id = $1 and id = any(cast($2 as bigint[])) order by id for update`,
+    `select id from ${table} where merchant_id = $1 and id = any(cast($2 as bigint[])) order by id for update`,
     [values[0]!.merchant_id, values.map(({ id }) => Number(id))],
   );
 }

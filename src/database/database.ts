@@ -7,7 +7,7 @@ import type { Chain, ChainWithIds } from './chain.ts';
  */
 export type Engine = 'sqlite' | 'postgres';
 /** An array of ids is bound as `bigint[]` on PostgreSQL and as JSON on SQLite: see `idIn`. */
-export type Param = string | number | null | readonly number[];
+export type Param = string | number | null | readonly number[] | readonly string[];
 
 /** The signal after a commit that changed what a merchant sees: its notifications, messages or documents. */
 export const CHANGES = 'deskbell_changes';

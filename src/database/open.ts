@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { PROGRAM } from '../installation.ts';
 import { isIncomplete } from './copy/copy.ts';
 import { type Database, DatabaseProblem } from './database.ts';
+import { isSpreadByMerchant } from './spread/detect.ts';
 import { isUnfinished } from './spread/keys.ts';
 import { openSqlite } from './sqlite.ts';
 import { databaseFile } from './sqliteFolder.ts';
@@ -37,6 +38,19 @@ export async function openDatabase(
     await database.close();
     throw error;
   }
+}
+
+/**
+ * For a server or worker that has just announced itself: `db distribute` may have looked before, and have begun after this
+ * process opened the database.
+ */
+export async function refuseIfSpreadMeanwhile(database: Database): Promise<void> {
+  if (database.engine === 'sqlite') return;
+  if (await isUnfinished(database)) throw new DatabaseProblem(UNFINISHED);
+  if ((await isSpreadByMerchant(database.all)) !== database.isSpread)
+    throw new DatabaseProblem(
+      'The tables were spread over the nodes while this process started. Start it again.',
+    );
 }
 
 const INCOMPLETE =

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { type BareTransaction, withEffects } from './afterCommit.ts';
 import { createChainGroups } from './chainGroups.ts';
+import { lockGates } from './chainSteps.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -242,6 +243,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     runAll: (chains) =>
       database.transaction(async (tx) => {
         const found: unknown[][] = [];
+        await lockGates(chains, tx);
         for (const chain of chains) found.push(await tx.chain(chain));
         return found;
       }),

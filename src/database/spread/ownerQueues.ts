@@ -34,7 +34,7 @@ export function createOwnerQueues({ runAll, draw, isRefused }: QueueParts) {
       const found = await runAll(chains);
       for (const [index, { resolve }] of group.entries()) resolve(found[index]!);
     } catch (error) {
-      if (group.length > 1 && isRefused(error)) for (const each of group) await runTogether([each]);
+      if (group.length > 1 && isRefused(error)) for (const each of inTime(group)) await runTogether([each]);
       else for (const { reject } of group) reject(error);
     }
   }
@@ -46,13 +46,16 @@ export function createOwnerQueues({ runAll, draw, isRefused }: QueueParts) {
     return all.map((given, index) => useIds(given, ids[index] ?? {}));
   }
 
+  function* inTime(group: readonly Waiting[]) {
+    for (const each of group) {
+      if (performance.now() < each.endsAtMs) yield each;
+      else each.reject(new DeadlinePassed());
+    }
+  }
+
   async function work(owner: number, queue: Waiting[]): Promise<void> {
     while (queue.length > 0) {
-      const group = queue.splice(0, TOGETHER_MAX).filter((each) => {
-        if (performance.now() < each.endsAtMs) return true;
-        each.reject(new DeadlinePassed());
-        return false;
-      });
+      const group = [...inTime(queue.splice(0, TOGETHER_MAX))];
       if (group.length > 0) await runTogether(group);
     }
     queues.delete(owner);

@@ -67,7 +67,7 @@ export async function releaseAndRecord(
   await tx.chain({ steps: [...record, ...steps] });
 }
 
-/** Take this lock before a transaction finishes messages of a merchant: see `releaseStep`. */
+/** Take this lock before a transaction finishes messages of a merchant: see `released`. */
 export const lockLanes = (tx: Transaction, merchantId: MerchantId) => tx.lock(lanesOf(merchantId));
 export const lanesOf = (merchantId: MerchantId) => `lanes ${merchantId}`;
 

@@ -100,7 +100,7 @@ export const indexNext = (database: Database, merchantId: MerchantId): Promise<n
     const changes = await listChanges(tx, merchantId, BATCH_MAX[tx.engine]);
     const startedAt = performance.now();
     const words = new Map<number, ReadonlySet<string>>();
-    const finished: number[] = [];
+    const finished: string[] = [];
     let continued = 0;
     const index = async (ids: readonly number[]) => {
       const texts = await readTexts(tx, merchantId, ids, { lock: true });

@@ -5,7 +5,8 @@ import { ownIdIn } from '../../../database/ids.ts';
 /** The index, and what is not in it yet. */
 
 export interface Change {
-  seq: number;
+  /** As a text: the numbers that a node of a cluster draws can be larger than those of JavaScript. */
+  seq: string;
   notification_id: number | null;
   conversation_id: number | null;
   after_id: number;
@@ -14,8 +15,8 @@ export interface Change {
 /** The newest first. */
 export const listChanges = (queries: Queries, merchantId: MerchantId, limit: number): Promise<Change[]> =>
   queries.all(
-    `select seq, notification_id, conversation_id, after_id from inbox_changes
-      where merchant_id = $1 order by seq desc limit $2`,
+    `select cast(seq as text) as seq, notification_id, conversation_id, after_id from inbox_changes
+      where merchant_id = $1 order by inbox_changes.seq desc limit $2`,
     [merchantId, limit],
   );
 
@@ -45,7 +46,7 @@ const seqIn = (dialect: Dialect) => ownIdIn(dialect, '$1', '$2', 'seq');
 export async function removeChanges(
   tx: Transaction,
   merchantId: MerchantId,
-  seqs: readonly number[],
+  seqs: readonly string[],
 ): Promise<void> {
   await tx.run(`delete from inbox_changes where ${seqIn(tx)}`, [merchantId, seqs]);
 }
@@ -54,7 +55,7 @@ export async function removeChanges(
 export async function continueChange(
   tx: Transaction,
   merchantId: MerchantId,
-  seq: number,
+  seq: string,
   afterId: number,
 ): Promise<void> {
   await tx.run('update inbox_changes set after_id = $3 where merchant_id = $1 and seq = $2', [
