@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import type { MerchantId } from '../contract/ids.ts';
 import { type Chain, chainKey, chainParams, chainSql, defineChange, defineInsert } from './chain.ts';
-import { runSteps } from './chainSteps.ts';
+import { lockGates, runSteps } from './chainSteps.ts';
 import type { Param } from './database.ts';
 
 const SHOP = 7 as MerchantId;
@@ -183,6 +183,20 @@ describe('a chain on a cluster', () => {
       ],
       ['insert into deliveries (id,merchant_id) values ($2,$1)', SHOP, 9],
     ]);
+  });
+
+  it('that shares a transaction with others locks what their gates change first, in the order of their ids', async () => {
+    const locked: [string, ...Param[]][] = [];
+    const runner = {
+      async run<Found>(sql: string, params: readonly Param[]): Promise<Found[]> {
+        locked.push([sql.split(' where ')[0]!, ...params]);
+        return [];
+      },
+    };
+    await lockGates([sale(3, 'Ana'), { steps: [] }, sale(2, 'Ben')], runner);
+    assert.deepEqual(locked, [['select id from stock', SHOP, [3, 2]]]);
+    await lockGates([sale(3, 'Ana')], runner);
+    assert.equal(locked.length, 1, 'a chain alone has the right order');
   });
 
   it('locks on a cluster its name, then the rows in the order of their ids, then writes', async () => {
