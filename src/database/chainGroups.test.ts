@@ -180,6 +180,44 @@ describe('chains that wait at the same moment', () => {
     await Promise.all([blocked, others]);
   });
 
+  it('leave room for other owners: one that writes much has half of a statement while others wait', async () => {
+    const first = promised();
+    const { sell, statements } = groupsOn({
+      answer: (_, index) => (index === 0 ? first.promise : undefined),
+    });
+    const all = [...Array(60).keys()].map((item) => sell(7, item + 1));
+    await nextTurn();
+    const other = sell(8, 1);
+    first.resolve(undefined);
+    await Promise.all([...all, other]);
+    assert.ok(statements[1]!.chains.some(({ shop }) => shop === 8));
+    assert.deepEqual(sizesOf(statements), [16, 16, 16, 13]);
+  });
+
+  it('with another text wait for their turn, not for ever, if their owner and others go on writing', async () => {
+    const ended: (() => void)[] = [];
+    const { run, sell, statements } = groupsOn({
+      answer: (_, index) => new Promise((resolve) => ended.splice(index, 1, () => resolve(undefined))),
+    });
+    const look = (shop: number, item: number) => run<Item>(sale({ shop, item }, 'Ana', 0, SEEN), shop);
+    const all: Promise<unknown>[] = [sell(7, 1), look(8, 1)];
+    await nextTurn();
+    all.push(look(7, 1), sell(7, 2), look(8, 2));
+    // The text of the first is free, but the older of the owner's chains has the other one.
+    ended[0]!();
+    await nextTurn();
+    assert.equal(statements.length, 2);
+    ended[1]!();
+    await nextTurn();
+    assert.equal(shown(statements[2]!.chains), '7/1,8/2');
+    ended[2]!();
+    await nextTurn();
+    await nextTurn();
+    assert.equal(shown(statements[3]!.chains), '7/2');
+    ended[3]!();
+    await Promise.all(all);
+  });
+
   it('run in as many statements as may run, if none of them ends', async () => {
     const first = promised();
     const { sell, statements } = groupsOn({ answer: () => first.promise, runningMax: 2 });
@@ -257,6 +295,7 @@ describe('a statement of several chains that fails', () => {
   it('because the server refuses it holds up no other owner, if one of its chains then takes long', async () => {
     const slow = promised();
     const { sell } = groupsOn({
+      runningMax: 1,
       answer: ({ chains }) => (chains.length > 1 ? fails(new Refused()) : undefined),
       async alone(item) {
         if (item.shop === 7) await slow.promise;
@@ -302,6 +341,17 @@ describe('a statement of several chains that fails', () => {
     unlocked.resolve(undefined);
     assert.deepEqual((await Promise.all([first, later[0], later[2]])).map(shown), ['8/1', '8/2', '8/3']);
     assert.equal(shown(ranAlone), '8/1,8/2,8/3');
+  });
+
+  it('because of a lock is split by owner: the one whose row is locked needs one connection', async () => {
+    const { sell, statements } = groupsOn({
+      answer: ({ chains }) => (chains.some(({ shop }) => shop === 8) ? fails(new Locked()) : undefined),
+    });
+    await Promise.all([sell(8, 1), sell(8, 2), sell(8, 3), sell(7, 1)]);
+    assert.deepEqual(
+      statements.map(({ chains }) => shown(chains)),
+      ['7/1,8/1,8/2,8/3', '7/1', '8/1,8/2,8/3'],
+    );
   });
 
   it('because of a lock is not tried again with chains that came before that was known', async () => {
@@ -393,6 +443,17 @@ describe('a chain whose caller no longer waits', () => {
       statements.map(({ chains }) => shown(chains)),
       ['7/1', '7/3'],
     );
+  });
+
+  it('is not run alone either, after its group was refused', async () => {
+    const refused = promised();
+    const { sell, ranAlone } = groupsOn({ answer: () => refused.promise });
+    const late = runWithDeadline({ endsAtMs: performance.now() + 20 }, () => sell(7, 1));
+    const patient = sell(8, 1);
+    await assert.rejects(late, DeadlinePassed);
+    refused.reject(new Refused());
+    await patient;
+    assert.equal(shown(ranAlone), '8/1');
   });
 
   it('is not run alone either, if its ids came too late', async () => {

@@ -22,6 +22,8 @@ interface GroupParts {
 
 /** A larger statement would keep its callers waiting longer than it saves. */
 const GROUP_MAX = 16;
+/** How many of a group's chains one owner may have while others wait. */
+const OWNER_SHARE = GROUP_MAX / 2;
 /**
  * How long a group keeps the next one with the same texts waiting, which grows meanwhile. With 32 connections this is 1.2
  * times as fast as several small groups at the same time. Most groups take less, unless they wait for a lock or a disk.
@@ -53,7 +55,9 @@ interface Found {
   chain: number;
 }
 const idOf = ({ chain: { gate } }: Waiting) => Number(gate?.values[0]?.id ?? 0);
-const isLate = ({ endsAtMs }: Caller) => performance.now() >= endsAtMs;
+/** A timer that told the caller may be a little early. */
+const TIMER_EARLY_MS = 1;
+const isLate = ({ endsAtMs }: Caller) => performance.now() >= endsAtMs - TIMER_EARLY_MS;
 
 let unique = 0;
 /** A gate that changes nothing may find the same row as another. */
@@ -91,32 +95,58 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
   }
 
   async function settleAlone(each: Waiting): Promise<void> {
-    await runAlone(each.chain).then(each.resolve, each.reject);
+    if (!isLate(each)) await runAlone(each.chain).then(each.resolve, each.reject);
     release(each);
     start();
   }
 
   async function runGroup(group: readonly Waiting[]): Promise<void> {
+    const { key } = group[0]!;
+    const startedAt = performance.now();
+    startedAtMs.set(key, startedAt);
+    running += 1;
+    let failure: { error: unknown } | undefined;
     try {
       const rows = await query<Found>(sqlFor(group[0]!), chainParams(group.map(({ chain }) => chain)));
       const byChain = Map.groupBy(rows, ({ chain }) => chain);
       for (const [index, { resolve }] of group.entries()) resolve(byChain.get(index) ?? []);
     } catch (error) {
-      const refusal = refusalOf(error);
-      // Each owner waits for its own alone.
-      if (refusal === 'refused') return settleAll(group.map(settleAlone));
-      if (refusal === 'locked' && group.length > 1)
-        return settleAll(group.map((each) => runGroup([each]).then(start)));
-      if (refusal === 'locked') queueBehindLock(group[0]!);
-      else for (const { reject } of group) reject(error);
+      failure = { error };
     }
-    for (const each of group) release(each);
+    running -= 1;
+    // A younger group with this key may still run.
+    if (startedAtMs.get(key) === startedAt) startedAtMs.delete(key);
+    if (failure) settleFailed(group, failure.error);
+    else for (const each of group) release(each);
+    start();
+  }
+
+  /** Each owner then waits for its own alone. */
+  function settleFailed(group: readonly Waiting[], error: unknown): void {
+    const refusal = refusalOf(error);
+    const byOwner = [...Map.groupBy(group, ({ owner }) => owner).values()];
+    if (refusal === 'refused') for (const each of group) void settleAlone(each);
+    else if (refusal === 'locked' && byOwner.length > 1) for (const own of byOwner) void runGroup(own);
+    else {
+      for (const each of group) {
+        if (refusal === 'locked') queueBehindLock(each);
+        else each.reject(error);
+        release(each);
+      }
+    }
   }
 
   function queueBehindLock(each: Waiting): void {
     const queue = lockedOwners.get(each.owner);
     if (queue) queue.push(each);
     else void withoutDeadline(() => runQueue(each));
+  }
+
+  function queueLocked(): void {
+    const behind = waiting.filter(({ owner }) => lockedOwners.has(owner));
+    if (behind.length === 0) return;
+    waiting = waiting.filter(({ owner }) => !lockedOwners.has(owner));
+    for (const each of behind) queueBehindLock(each);
   }
 
   async function runQueue(first: Waiting): Promise<void> {
@@ -136,26 +166,27 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
     lockedOwners.delete(first.owner);
   }
 
-  const mayStart = ({ key, owner }: Waiting) =>
-    !writing.has(owner) && performance.now() >= (startedAtMs.get(key) ?? 0) + NEXT_GROUP_MS;
+  const isBusy = (key: string) => performance.now() < (startedAtMs.get(key) ?? 0) + NEXT_GROUP_MS;
 
   function takeGroup(): Waiting[] {
-    const group: Waiting[] = [];
+    queueLocked();
+    const left = waiting.filter((each) => !isLate(each));
+    const ready: Waiting[] = [];
     const rows = new Set<string>();
-    const left: Waiting[] = [];
-    for (const each of waiting) {
-      if (isLate(each)) continue;
-      if (lockedOwners.has(each.owner)) {
-        queueBehindLock(each);
-        continue;
+    /** Whose oldest chain waits for a group. Younger ones would start again and again, and it would never be free. */
+    const reserved = new Set<number>();
+    for (const each of left) {
+      const { key, owner, row } = each;
+      if (writing.has(owner) || reserved.has(owner)) continue;
+      if (isBusy(key)) reserved.add(owner);
+      else if ((ready.length === 0 || key === ready[0]!.key) && !rows.has(row)) {
+        ready.push(each);
+        rows.add(row);
       }
-      const fits = group.length === 0 || (each.key === group[0]!.key && group.length < GROUP_MAX);
-      if (fits && !rows.has(each.row) && mayStart(each)) {
-        group.push(each);
-        rows.add(each.row);
-      } else left.push(each);
     }
-    waiting = left;
+    const group = shareOut(ready);
+    const taken = new Set(group);
+    waiting = left.filter((each) => !taken.has(each));
     // In one order, so that two processes that write the same rows do not wait for each other.
     return group.sort((a, b) => a.owner - b.owner || idOf(a) - idOf(b));
   }
@@ -169,17 +200,8 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
         isTimed = true;
         return;
       }
-      const { key } = group[0]!;
-      const now = performance.now();
-      startedAtMs.set(key, now);
       for (const { owner } of group) writing.set(owner, (writing.get(owner) ?? 0) + 1);
-      running += 1;
-      runGroup(group).finally(() => {
-        running -= 1;
-        // A younger group with this key may still run.
-        if (startedAtMs.get(key) === now) startedAtMs.delete(key);
-        start();
-      });
+      void runGroup(group);
     }
   }
 
@@ -217,9 +239,8 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
       runAlone(chain).then(resolve, reject);
       return;
     }
-    const each = { ...caller, owner, chain, key: chainKey(chain), row: rowOf(chain) };
-    if (lockedOwners.has(owner)) queueBehindLock(each);
-    else waiting.push(each);
+    waiting.push({ ...caller, owner, chain, key: chainKey(chain), row: rowOf(chain) });
+    if (lockedOwners.has(owner)) queueLocked();
   }
 
   return <Row>(given: Chain | ChainWithIds, owner?: number) => {
@@ -241,8 +262,18 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
   };
 }
 
-async function settleAll(all: readonly Promise<void>[]): Promise<void> {
-  await Promise.all(all);
+/** If there are too many, every owner has some of its own before one has more. */
+function shareOut(ready: readonly Waiting[]): Waiting[] {
+  if (ready.length <= GROUP_MAX) return [...ready];
+  const counts = new Map<number, number>();
+  const rest: Waiting[] = [];
+  const shared = ready.filter((each) => {
+    const count = (counts.get(each.owner) ?? 0) + 1;
+    counts.set(each.owner, count);
+    if (count > OWNER_SHARE) rest.push(each);
+    return count <= OWNER_SHARE;
+  });
+  return [...shared, ...rest].slice(0, GROUP_MAX);
 }
 
 function lengthOf({ gate, steps }: Chain): number {
