@@ -10,6 +10,7 @@ import {
   rememberSql,
   sameKey,
 } from './keys.ts';
+import { quotedName, tableArgument } from './quote.ts';
 import { isMisplaced, type PlacedTable, readTables } from './status.ts';
 
 /** One change. Each is a transaction of its own, and the whole can be repeated after any of them. */
@@ -55,7 +56,7 @@ export async function planDistribution(queries: Reads): Promise<Step[]> {
     ...moving.map((table) => placeStep(table, spread?.name)),
     ...emptied.map(({ name }) => ({
       what: `remove the former rows of ${name} from the coordinator`,
-      sql: `select truncate_local_data_after_distributing_table('${name}')`,
+      sql: `select truncate_local_data_after_distributing_table(${tableArgument(name)})`,
       isOptional: true as const,
     })),
     ...missing.map((key) => ({ what: `add ${key.name} of ${key.table_name} again`, sql: addSql(key) })),
@@ -72,14 +73,22 @@ const inOrder = (tables: readonly PlacedTable[]): PlacedTable[] =>
 const rankOf = ({ name, belongs }: PlacedTable): number =>
   belongs === 'everywhere' ? 0 : name === 'notifications' ? 2 : 1;
 
-/** `first`: the table that the others are beside, so that all rows of a merchant are on one node. */
-function placeStep({ name, belongs, has_triggers }: PlacedTable, first: string | undefined): Step {
-  if (belongs === 'everywhere')
-    return { what: `on every node: ${name}`, sql: `select create_reference_table('${name}')` };
-  const beside = first === undefined || first === name ? '' : `, colocate_with => '${first}'`;
-  const allowed = has_triggers ? 'set local citus.enable_unsafe_triggers = on;\n' : '';
-  return {
-    what: `by merchant: ${name}`,
-    sql: `${allowed}select create_distributed_table('${name}', 'merchant_id'${beside})`,
-  };
+/**
+ * `first`: the table that the others are beside, so that all rows of a merchant are on one node. Citus copies the rows into
+ * tables that have the triggers already, which would count each row a second time. So they come back after it, in the
+ * same transaction.
+ */
+function placeStep({ name, belongs, triggers }: PlacedTable, first: string | undefined): Step {
+  const beside = first === undefined || first === name ? '' : `, colocate_with => ${tableArgument(first)}`;
+  const [what, place] =
+    belongs === 'everywhere'
+      ? ['on every node', `select create_reference_table(${tableArgument(name)})`]
+      : ['by merchant', `select create_distributed_table(${tableArgument(name)}, 'merchant_id'${beside})`];
+  const statements = [
+    ...(triggers.length > 0 ? ['set local citus.enable_unsafe_triggers = on'] : []),
+    ...triggers.map((trigger) => `drop trigger ${quotedName(trigger.name)} on ${quotedName(name)}`),
+    place,
+    ...triggers.flatMap(({ definitions }) => definitions),
+  ];
+  return { what: `${what}: ${name}`, sql: statements.join(';\n') };
 }

@@ -11,7 +11,14 @@ export interface PlacedTable {
   belongs: Place;
   /** Undefined: Citus does not know it. Then it is on the coordinator. */
   is: Place | undefined;
-  has_triggers: boolean;
+  /** Those of the database itself are not among them. */
+  triggers: Trigger[];
+}
+
+interface Trigger {
+  name: string;
+  /** SQL that makes it, and switches it off if it is. */
+  definitions: string[];
 }
 
 /** Undefined without Citus. */
@@ -22,18 +29,18 @@ export async function readTables(queries: Reads): Promise<PlacedTable[] | undefi
     by_merchant: boolean;
     method: string | null;
     model: string | null;
-    has_triggers: boolean;
+    triggers: Trigger[];
   }>(
     `select c.relname as name, p.partmethod as method, p.repmodel as model,
         exists (select 1 from pg_index i join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
           where i.indrelid = c.oid and i.indisprimary and a.attname = 'merchant_id') as by_merchant,
-        exists (select 1 from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal) as has_triggers
+        ${TRIGGERS} as triggers
       from pg_class c left join pg_dist_partition p on p.logicalrelid = c.oid
       where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and ${IS_NO_SHARD('c')} order by c.relname`,
   );
-  return rows.map(({ name, by_merchant, method, model, has_triggers }) => ({
+  return rows.map(({ name, by_merchant, method, model, triggers }) => ({
     name,
-    has_triggers,
+    triggers,
     belongs: isEverywhere(name) ? 'everywhere' : by_merchant ? 'by merchant' : 'coordinator',
     is:
       method === null
@@ -45,6 +52,14 @@ export async function readTables(queries: Reads): Promise<PlacedTable[] | undefi
             : 'coordinator',
   }));
 }
+
+/** SQL: the triggers of the table `c`, as JSON. */
+const TRIGGERS = `(select coalesce(json_agg(json_build_object('name', t.tgname, 'definitions', array_remove(array[
+      pg_get_triggerdef(t.oid),
+      case t.tgenabled when 'D' then format('alter table %I disable trigger %I', c.relname, t.tgname)
+        when 'R' then format('alter table %I enable replica trigger %I', c.relname, t.tgname)
+        when 'A' then format('alter table %I enable always trigger %I', c.relname, t.tgname) end], null)) order by t.tgname), '[]')
+    from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)`;
 
 /** The coordinator may have parts of the tables beside them: notifications_102008. No table of ours ends in a number. */
 export const IS_NO_SHARD = (relation: string): string => `${relation}.relname !~ '_[0-9]+$'`;
