@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { readConfig } from '../src/config.ts';
 import { migrate } from '../src/database/migrate.ts';
@@ -12,10 +12,11 @@ import { MIGRATIONS } from '../src/database/upgrade/files.ts';
 import { VERSION } from '../src/version.ts';
 import { spreadTables } from './clusterDatabases.ts';
 import { run } from './command.ts';
-import { createUsedDatabase, runAndKill, tablesOf } from './copying.ts';
-import { citusUrl, createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
+import { runAndKill, tablesOf } from './copying.ts';
+import { createDemoDatabase, createTestDatabase, type TestDatabase } from './databases.ts';
+import { distribute, NO_STAND_IN as skip, urlOf, useCluster } from './distributing.ts';
 import { raise, startDeskbell } from './harness.ts';
-import { type CitusStandIn, installCitus } from './stand-ins/citus.ts';
+import { installCitus } from './stand-ins/citus.ts';
 
 /** They stay on the coordinator. Citus knows those with a foreign key to a table that is on every node. */
 const ON_THE_COORDINATOR = ['sessions', 'passkeys', 'totp_secrets', 'recovery_codes'];
@@ -27,45 +28,8 @@ const NEW_TABLE = `create table pets (
 const COUNTED = ['inboxes', 'statistics_quarters', 'statistics_days', 'live_versions', 'inbox_changes'];
 const TRIGGERS = `select tgname, tgenabled, pg_get_triggerdef(oid) as definition from pg_trigger
   where not tgisinternal order by tgrelid::regclass::text, tgname`;
-const FOREIGN_KEYS = `select conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) as key
-  from pg_constraint where contype = 'f' order by 1`;
-
-const distribute = ({ env }: TestDatabase, ...options: string[]) =>
-  run(['db', 'distribute', ...options], { env });
-const urlOf = ({ env }: TestDatabase) => env.DATABASE_DIRECT_URL ?? env.DATABASE_URL!;
-
-interface Cluster {
-  testDatabase: TestDatabase;
-  citus: CitusStandIn;
-  keysBefore: string[];
-  keys(): Promise<string[]>;
-  state(): Promise<{ keys: string[]; tables: Record<string, string>; calls: number }>;
-}
-
-/** A filled database on a cluster whose tables are not spread yet. */
-function useCluster(): Cluster {
-  const cluster = {} as Cluster;
-  before(async () => {
-    const testDatabase = await createUsedDatabase('postgres');
-    const citus = await installCitus(urlOf(testDatabase));
-    const keys = async () => (await citus.query<{ key: string }>(FOREIGN_KEYS)).map(({ key }) => key);
-    Object.assign(cluster, {
-      ...{ testDatabase, citus, keys },
-      keysBefore: await keys(),
-      state: async () => ({ keys: await keys(), tables: await citus.tables(), calls: await citus.calls() }),
-    } satisfies Cluster);
-    assert.ok(cluster.keysBefore.length > 40);
-  });
-  after(() => cluster.testDatabase?.remove());
-  return cluster;
-}
-
 /** A server that does start is closed. */
 const start = async (database: TestDatabase) => (await startDeskbell('postgres', {}, database)).close();
-
-const skip = citusUrl
-  ? 'a real cluster does not fail when it is told to'
-  : !engines.includes('postgres') && 'PostgreSQL is missing';
 
 describe('spreading the tables over a cluster', { skip }, () => {
   const cluster = useCluster();
@@ -75,17 +39,30 @@ describe('spreading the tables over a cluster', { skip }, () => {
     const before = await cluster.state();
     const { code, stdout, stderr } = await distribute(cluster.testDatabase, '--dry-run');
     assert.deepEqual([code, stderr], [0, '']);
-    assert.match(stdout, /^write down \d+ foreign keys\ndrop /);
+    assert.match(
+      stdout,
+      /^\d+ tables to distribute, \d+ foreign keys to add again\.\nwrite down \d+ foreign keys\ndrop /,
+    );
     assert.match(stdout, /\nby merchant: notifications\n/);
     assert.match(stdout, /\nNothing was changed\.\n$/);
     assert.deepEqual(await cluster.state(), before);
     const { json } = await distribute(cluster.testDatabase, '--dry-run', '--json');
-    assert.deepEqual(json.steps, stdout.split('\n').slice(0, -2));
+    assert.deepEqual(json.steps, stdout.split('\n').slice(1, -2));
+    assert.equal(json.foreign_keys, before.keys.length);
   });
 
-  it('waits until the coordinator is registered and the tables are up to date', async () => {
+  it('waits until the nodes are registered and the tables are up to date', async () => {
     const { citus, state, testDatabase } = cluster;
     const before = await state();
+    await citus.query('update pg_dist_node set isactive = false where groupid <> 0');
+    const alone = await distribute(testDatabase);
+    await citus.query('update pg_dist_node set isactive = true');
+    assert.match(alone.stderr, /^The cluster has no active worker node\. .+citus_add_node.+\n$/);
+    const status = await run(['db', 'status'], { env: env() });
+    assert.match(
+      status.stdout,
+      /\nCitus is installed, but the tables are not spread: see ".+ db distribute --help"\.\n/,
+    );
     await citus.query('update pg_dist_node set groupid = 9 where groupid = 0');
     const unregistered = await distribute(testDatabase);
     await citus.query('update pg_dist_node set groupid = 0 where groupid = 9');
@@ -142,10 +119,14 @@ describe('spreading the tables over a cluster', { skip }, () => {
       ),
     );
     assert.match(stdout, /Servers and workers may be started\./);
-    assert.match(stderr, /^write down \d+ foreign keys\ndrop alert_logs_merchant_id_fkey of alert_logs\n/);
-    assert.match(stderr, /\non every node: merchants\n/);
-    assert.match(stderr, /\nby merchant: notifications\n/);
-    assert.match(stderr, /\nadd users_merchant_id_fkey of users again\n/);
+    assert.match(
+      stderr,
+      /^\d+ tables to distribute, \d+ foreign keys to add again\.\nwrite down \d+ foreign keys \(1 of (\d+)\)\ndrop alert_logs_merchant_id_fkey of alert_logs \(2 of \1\)\n/,
+    );
+    assert.match(stderr, /\non every node: merchants \(/);
+    assert.match(stderr, /\nby merchant: notifications \(/);
+    assert.match(stderr, /\nadd users_merchant_id_fkey of users again \(/);
+    assert.match(stderr, /\nfinish \((\d+) of \1\)\n$/);
   });
 
   it('a server then knows it, and answers a question from end to end; nobody can distribute beside it', async () => {
@@ -262,7 +243,7 @@ describe('spreading that fails again and again', { skip }, () => {
       failures += 1;
       assert.match(
         stderr,
-        /\nIt failed at "[^"]+": connection to the remote node worker-1:5432 failed\. Nothing is lost\. .+ run the same command again/,
+        /\nIt failed at "[^"]+": connection to the remote node worker-1:5432 failed\. Check that it runs\. Nothing is lost\. .+ run the same command again/,
       );
       assert.ok(failures < 100, stderr);
       if (failures === 1)
@@ -279,7 +260,7 @@ describe('spreading that fails again and again', { skip }, () => {
     // It does not need these to go on.
     assert.match(
       last,
-      /still have their former rows on the coordinator's disk, where nobody sees them\. Run in psql:\n/,
+      /still have their former rows on the coordinator's disk, where nobody sees them\. Save this list: it is not shown again\. Run in psql:\n/,
     );
     assert.match(last, /\n {2}select truncate_local_data_after_distributing_table\('notifications'\);\n/);
   });
@@ -338,6 +319,8 @@ describe('a database without a cluster', () => {
     await run(['db', 'migrate'], database);
     const { code, stderr } = await distribute(database);
     assert.equal(code, 1);
+    rmSync(database.env.DATA_DIR!, { recursive: true });
+    assert.deepEqual(await distribute(database).then((again) => again.stderr), stderr);
     assert.match(stderr, /^The embedded database cannot be spread\. .+ move --help"\.\n$/);
   });
 

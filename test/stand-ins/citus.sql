@@ -33,7 +33,7 @@ declare
   number bigint := nextval('citus_stand_in.calls');
 begin
   if every > 0 and number % every = 0 then
-    raise exception 'connection to the remote node worker-1:5432 failed' using errcode = '08006';
+    raise exception 'connection to the remote node worker-1:5432 failed' using errcode = '08006', hint = 'Check that it runs.';
   end if;
 end $$;
 

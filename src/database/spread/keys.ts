@@ -23,11 +23,14 @@ export const MIGRATION_SETTING = 'set local citus.enable_local_reference_table_f
 
 export const REMEMBERED = 'distribution_keys';
 
+/** SQL: the name of a table, with its schema if that is another one. */
+const REFERENCED = (relation: string) => `case when ${relation}.relnamespace = current_schema()::regnamespace
+  then ${relation}.relname else ${relation}.relnamespace::regnamespace || '.' || ${relation}.relname end`;
+
 export const readForeignKeys = (queries: Reads): Promise<ForeignKey[]> =>
   queries.all<ForeignKey>(
     `select c.relname as table_name, k.conname as name,
-        case when t.relnamespace = c.relnamespace then t.relname
-          else t.relnamespace::regnamespace || '.' || t.relname end as references_table,
+        ${REFERENCED('t')} as references_table,
         pg_get_constraintdef(k.oid) as definition
       from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class t on t.oid = k.confrelid
       where k.contype = 'f' and k.conparentid = 0 and c.relnamespace = current_schema()::regnamespace
@@ -40,9 +43,13 @@ export async function isUnfinished(queries: Pick<Queries, 'engine' | 'one'>): Pr
   return (await queries.one(`select 1 from pg_class where oid = to_regclass('${REMEMBERED}')`)) !== undefined;
 }
 
+/** Without those of a table that somebody has dropped since. */
 export const readRemembered = (queries: Reads): Promise<ForeignKey[]> =>
   queries.all<ForeignKey>(
-    `select table_name, name, references_table, definition from ${REMEMBERED} order by table_name, name`,
+    `select table_name, name, references_table, definition from ${REMEMBERED}
+      where to_regclass(quote_ident(table_name)) is not null
+        and exists (select 1 from pg_class t where t.relkind in ('r', 'p') and ${REFERENCED('t')} = references_table)
+      order by table_name, name`,
   );
 
 export const rememberSql = (keys: readonly ForeignKey[]): string =>

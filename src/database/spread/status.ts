@@ -11,6 +11,8 @@ export interface PlacedTable {
   belongs: Place;
   /** Undefined: Citus does not know it. Then it is on the coordinator. */
   is: Place | undefined;
+  /** The role can change it. */
+  is_owned: boolean;
   /** Those of the database itself are not among them. */
   triggers: Trigger[];
 }
@@ -29,18 +31,19 @@ export async function readTables(queries: Reads): Promise<PlacedTable[] | undefi
     by_merchant: boolean;
     method: string | null;
     model: string | null;
+    is_owned: boolean;
     triggers: Trigger[];
   }>(
     `select c.relname as name, p.partmethod as method, p.repmodel as model,
         exists (select 1 from pg_index i join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
           where i.indrelid = c.oid and i.indisprimary and a.attname = 'merchant_id') as by_merchant,
-        ${TRIGGERS} as triggers
+        pg_has_role(c.relowner, 'usage') as is_owned, ${TRIGGERS} as triggers
       from pg_class c left join pg_dist_partition p on p.logicalrelid = c.oid
       where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and ${IS_NO_SHARD('c')} order by c.relname`,
   );
-  return rows.map(({ name, by_merchant, method, model, triggers }) => ({
+  return rows.map(({ name, by_merchant, method, model, ...rest }) => ({
     name,
-    triggers,
+    ...rest,
     belongs: isEverywhere(name) ? 'everywhere' : by_merchant ? 'by merchant' : 'coordinator',
     is:
       method === null
@@ -66,7 +69,7 @@ export const IS_NO_SHARD = (relation: string): string => `${relation}.relname !~
 
 const isEverywhere = (name: string) => (EVERYWHERE as readonly string[]).includes(name);
 
-async function hasCitus({ engine, one }: Reads): Promise<boolean> {
+export async function hasCitus({ engine, one }: Reads): Promise<boolean> {
   if (engine === 'sqlite') return false;
   return (await one(`select 1 from pg_class where oid = to_regclass('pg_dist_partition')`)) !== undefined;
 }
