@@ -1,7 +1,7 @@
 import { recordMigrations } from '../audit/record.ts';
 import type { Database } from '../database/database.ts';
 import { fileNameOf, type MigrationStatus, migrate, migrationStatus } from '../database/migrate.ts';
-import { spreadCounts } from '../database/spread/status.ts';
+import { hasCitus, spreadCounts } from '../database/spread/status.ts';
 import { listChanges } from '../database/upgrade/changes.ts';
 import { databaseVersion } from '../database/vitals.ts';
 import { VERSION } from '../version.ts';
@@ -10,6 +10,8 @@ import { changeProgress, withBareDatabase } from './database.ts';
 import { command as distribute, spreadText } from './distribute.ts';
 import { count, createTable, minute } from './terminal.ts';
 import { COMMAND_LINE } from './who.ts';
+
+const NOT_SPREAD = `Citus is installed, but the tables are not spread: see "${PROGRAM} db distribute --help".`;
 
 export const commands = {
   migrate: command({
@@ -60,7 +62,7 @@ export const commands = {
             ? [`It has ${count(newer, 'migration')} of a newer version. Deskbell ${VERSION} can use it.`]
             : []),
           ...changes.map(changeProgress),
-          ...(spread ? [spreadText(spread)] : []),
+          ...(spread ? [spreadText(spread)] : (await hasCitus(database)) ? [NOT_SPREAD] : []),
         ];
         return {
           text: `${version}. ${summary.join('\n')}\n\n${table(migrations)}`,

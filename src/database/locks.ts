@@ -75,16 +75,26 @@ export async function lockName(
   }
 }
 
+/** Who holds the lock on the name $1. */
+export const HOLDER = `select l.pid, a.application_name as owner,
+    to_char(a.backend_start at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as since
+  from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+  where ${IS_HELD('l')}`;
+
+export interface Holder {
+  pid: number;
+  owner: string | null;
+  since: string | null;
+}
+
+/** "deskbell migrate, process 12 on shop-1, since 2026-01-15 09:30:00 UTC" */
+export const holderText = ({ owner, since }: Holder): string =>
+  `${owner || 'a connection'}, since ${since} UTC`;
+
 async function heldProblem(client: pg.ClientBase, name: string, waitMs: number): Promise<DatabaseProblem> {
-  const { rows } = await client.query<{ pid: number; owner: string | null; since: string | null }>(
-    `select l.pid, a.application_name as owner,
-        to_char(a.backend_start at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS') as since
-      from pg_locks l left join pg_stat_activity a on a.pid = l.pid
-      where ${IS_HELD('l')}`,
-    [name],
-  );
+  const { rows } = await client.query<Holder>(HOLDER, [name]);
   const [holder] = rows;
-  const who = holder ? `${holder.owner || 'a connection'}, since ${holder.since} UTC` : 'another process';
+  const who = holder ? holderText(holder) : 'another process';
   return new DatabaseProblem(
     `After ${Math.round(waitMs / 1000)} seconds, the database is still locked for "${name}" by ${who}. ` +
       `Wait until it has finished, and try again.${

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { PROGRAM } from '../installation.ts';
 import { isIncomplete } from './copy/copy.ts';
 import { type Database, DatabaseProblem } from './database.ts';
+import { HOLDER, type Holder, holderText } from './locks.ts';
 import { isSpreadByMerchant } from './spread/detect.ts';
 import { isUnfinished } from './spread/keys.ts';
 import { openSqlite } from './sqlite.ts';
@@ -32,7 +33,7 @@ export async function openDatabase(
   const database = await openEngine(options, purpose, onConnectionLost);
   try {
     if (await isIncomplete(database)) throw new DatabaseProblem(INCOMPLETE);
-    if (purpose !== 'distribute' && (await isUnfinished(database))) throw new DatabaseProblem(UNFINISHED);
+    if (purpose !== 'distribute' && (await isUnfinished(database))) throw await unfinishedProblem(database);
     return database;
   } catch (error) {
     await database.close();
@@ -46,7 +47,7 @@ export async function openDatabase(
  */
 export async function refuseIfSpreadMeanwhile(database: Database): Promise<void> {
   if (database.engine === 'sqlite') return;
-  if (await isUnfinished(database)) throw new DatabaseProblem(UNFINISHED);
+  if (await isUnfinished(database)) throw await unfinishedProblem(database);
   if ((await isSpreadByMerchant(database.all)) !== database.isSpread)
     throw new DatabaseProblem(
       'The tables were spread over the nodes while this process started. Start it again.',
@@ -56,7 +57,15 @@ export async function refuseIfSpreadMeanwhile(database: Database): Promise<void>
 const INCOMPLETE =
   'This database is not complete: a restore or a move into it was interrupted. Run the same command again.';
 
-const UNFINISHED = `Spreading the tables over the nodes was interrupted: foreign keys are missing. Run "${PROGRAM} db distribute" again.`;
+/** It may also be at work right now: then it has the lock of the migrations. */
+async function unfinishedProblem(database: Database): Promise<DatabaseProblem> {
+  const holder = await database.one<Holder>(HOLDER, ['migrate']);
+  return new DatabaseProblem(
+    holder
+      ? `The tables are being spread over the nodes right now (${holderText(holder)}). Wait until "${PROGRAM} db distribute" has finished.`
+      : `Spreading the tables over the nodes was interrupted: foreign keys are missing. Run "${PROGRAM} db distribute" again.`,
+  );
+}
 
 async function openEngine(
   options: DatabaseOptions,

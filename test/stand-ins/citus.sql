@@ -33,7 +33,7 @@ declare
   number bigint := nextval('citus_stand_in.calls');
 begin
   if every > 0 and number % every = 0 then
-    raise exception 'connection to the remote node worker-1:5432 failed' using errcode = '08006';
+    raise exception 'connection to the remote node worker-1:5432 failed' using errcode = '08006', hint = 'Check that it runs.';
   end if;
 end $$;
 
@@ -78,6 +78,21 @@ begin
     raise exception 'cannot distribute relation "%" because it has triggers', given
       using hint = format('Drop all the triggers on "%s" and retry.', given), errcode = '0A000';
   end if;
+end $$;
+
+-- Citus copies the rows into a table that has the triggers already, so those of an insert run for each row.
+create function citus_stand_in.copy_rows(given regclass) returns void language plpgsql as $$
+declare
+  columns text := (select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
+    where attrelid = given and attnum > 0 and not attisdropped and attgenerated = '');
+begin
+  if not exists (select 1 from pg_trigger where tgrelid = given and not tgisinternal) then return; end if;
+  execute format('create temp table rows_to_copy as select %s from %s', columns, given);
+  perform set_config('session_replication_role', 'replica', true);
+  execute format('delete from %s', given);
+  perform set_config('session_replication_role', 'origin', true);
+  execute format('insert into %s (%s) overriding system value select %2$s from rows_to_copy', given, columns);
+  drop table rows_to_copy;
 end $$;
 
 -- The rules for one foreign key, between tables of these kinds.
@@ -158,6 +173,7 @@ begin
   delete from pg_catalog.pg_dist_partition where logicalrelid = table_name;
   insert into pg_catalog.pg_dist_partition (logicalrelid, partmethod, colocationid, repmodel)
     values (table_name, 'n', 2, 't');
+  perform citus_stand_in.copy_rows(table_name);
   perform citus_stand_in.convert_local(null);
 end $$;
 
@@ -187,6 +203,7 @@ begin
   perform citus_stand_in.check_keys(table_name, 'distributed');
   insert into pg_catalog.pg_dist_partition (logicalrelid, partmethod, partkey, colocationid)
     values (table_name, 'h', distribution_column, 1);
+  perform citus_stand_in.copy_rows(table_name);
 end $$;
 
 create function pg_catalog.truncate_local_data_after_distributing_table(table_name regclass) returns void

@@ -1,4 +1,5 @@
 import type { Queries, Reads } from '../database.ts';
+import { quotedName, quotedText } from './quote.ts';
 import { IS_NO_SHARD } from './status.ts';
 
 /**
@@ -8,6 +9,7 @@ import { IS_NO_SHARD } from './status.ts';
 export interface ForeignKey {
   table_name: string;
   name: string;
+  /** With its schema if that is another one. */
   references_table: string;
   /** As PostgreSQL writes it: FOREIGN KEY (merchant_id) REFERENCES merchants(id). */
   definition: string;
@@ -21,9 +23,14 @@ export const MIGRATION_SETTING = 'set local citus.enable_local_reference_table_f
 
 export const REMEMBERED = 'distribution_keys';
 
+/** SQL: the name of a table, with its schema if that is another one. */
+const REFERENCED = (relation: string) => `case when ${relation}.relnamespace = current_schema()::regnamespace
+  then ${relation}.relname else ${relation}.relnamespace::regnamespace || '.' || ${relation}.relname end`;
+
 export const readForeignKeys = (queries: Reads): Promise<ForeignKey[]> =>
   queries.all<ForeignKey>(
-    `select c.relname as table_name, k.conname as name, t.relname as references_table,
+    `select c.relname as table_name, k.conname as name,
+        ${REFERENCED('t')} as references_table,
         pg_get_constraintdef(k.oid) as definition
       from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class t on t.oid = k.confrelid
       where k.contype = 'f' and k.conparentid = 0 and c.relnamespace = current_schema()::regnamespace
@@ -36,9 +43,13 @@ export async function isUnfinished(queries: Pick<Queries, 'engine' | 'one'>): Pr
   return (await queries.one(`select 1 from pg_class where oid = to_regclass('${REMEMBERED}')`)) !== undefined;
 }
 
+/** Without those of a table that somebody has dropped since. */
 export const readRemembered = (queries: Reads): Promise<ForeignKey[]> =>
   queries.all<ForeignKey>(
-    `select table_name, name, references_table, definition from ${REMEMBERED} order by table_name, name`,
+    `select table_name, name, references_table, definition from ${REMEMBERED}
+      where to_regclass(quote_ident(table_name)) is not null
+        and exists (select 1 from pg_class t where t.relkind in ('r', 'p') and ${REFERENCED('t')} = references_table)
+      order by table_name, name`,
   );
 
 export const rememberSql = (keys: readonly ForeignKey[]): string =>
@@ -48,7 +59,7 @@ export const rememberSql = (keys: readonly ForeignKey[]): string =>
       primary key (table_name, name))`,
     ...keys.map(
       ({ table_name, name, references_table, definition }) =>
-        `insert into ${REMEMBERED} values ('${table_name}', '${name}', '${references_table}', '${definition.replaceAll("'", "''")}')
+        `insert into ${REMEMBERED} values (${[table_name, name, references_table, definition].map(quotedText).join(', ')})
           on conflict do nothing`,
     ),
   ].join(';\n');
@@ -56,8 +67,8 @@ export const rememberSql = (keys: readonly ForeignKey[]): string =>
 export const forgetSql = `drop table ${REMEMBERED}`;
 
 export const dropSql = ({ table_name, name }: ForeignKey): string =>
-  `alter table ${table_name} drop constraint "${name}"`;
+  `alter table ${quotedName(table_name)} drop constraint ${quotedName(name)}`;
 export const addSql = ({ table_name, name, definition }: ForeignKey): string =>
-  `alter table ${table_name} add constraint "${name}" ${definition}`;
+  `alter table ${quotedName(table_name)} add constraint ${quotedName(name)} ${definition}`;
 export const sameKey = (one: ForeignKey) => (other: ForeignKey) =>
   one.table_name === other.table_name && one.name === other.name;

@@ -11,7 +11,16 @@ export interface PlacedTable {
   belongs: Place;
   /** Undefined: Citus does not know it. Then it is on the coordinator. */
   is: Place | undefined;
-  has_triggers: boolean;
+  /** The role can change it. */
+  is_owned: boolean;
+  /** Those of the database itself are not among them. */
+  triggers: Trigger[];
+}
+
+interface Trigger {
+  name: string;
+  /** SQL that makes it, and switches it off if it is. */
+  definitions: string[];
 }
 
 /** Undefined without Citus. */
@@ -22,18 +31,19 @@ export async function readTables(queries: Reads): Promise<PlacedTable[] | undefi
     by_merchant: boolean;
     method: string | null;
     model: string | null;
-    has_triggers: boolean;
+    is_owned: boolean;
+    triggers: Trigger[];
   }>(
     `select c.relname as name, p.partmethod as method, p.repmodel as model,
         exists (select 1 from pg_index i join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
           where i.indrelid = c.oid and i.indisprimary and a.attname = 'merchant_id') as by_merchant,
-        exists (select 1 from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal) as has_triggers
+        pg_has_role(c.relowner, 'usage') as is_owned, ${TRIGGERS} as triggers
       from pg_class c left join pg_dist_partition p on p.logicalrelid = c.oid
       where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and ${IS_NO_SHARD('c')} order by c.relname`,
   );
-  return rows.map(({ name, by_merchant, method, model, has_triggers }) => ({
+  return rows.map(({ name, by_merchant, method, model, ...rest }) => ({
     name,
-    has_triggers,
+    ...rest,
     belongs: isEverywhere(name) ? 'everywhere' : by_merchant ? 'by merchant' : 'coordinator',
     is:
       method === null
@@ -46,12 +56,20 @@ export async function readTables(queries: Reads): Promise<PlacedTable[] | undefi
   }));
 }
 
+/** SQL: the triggers of the table `c`, as JSON. */
+const TRIGGERS = `(select coalesce(json_agg(json_build_object('name', t.tgname, 'definitions', array_remove(array[
+      pg_get_triggerdef(t.oid),
+      case t.tgenabled when 'D' then format('alter table %I disable trigger %I', c.relname, t.tgname)
+        when 'R' then format('alter table %I enable replica trigger %I', c.relname, t.tgname)
+        when 'A' then format('alter table %I enable always trigger %I', c.relname, t.tgname) end], null)) order by t.tgname), '[]')
+    from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)`;
+
 /** The coordinator may have parts of the tables beside them: notifications_102008. No table of ours ends in a number. */
 export const IS_NO_SHARD = (relation: string): string => `${relation}.relname !~ '_[0-9]+$'`;
 
 const isEverywhere = (name: string) => (EVERYWHERE as readonly string[]).includes(name);
 
-async function hasCitus({ engine, one }: Reads): Promise<boolean> {
+export async function hasCitus({ engine, one }: Reads): Promise<boolean> {
   if (engine === 'sqlite') return false;
   return (await one(`select 1 from pg_class where oid = to_regclass('pg_dist_partition')`)) !== undefined;
 }
