@@ -6,8 +6,8 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'answers to the same notification share a statement',
       file: 'src/database/chainGroups.ts',
-      find: ' && !rows.has(each.row) && ',
-      replace: ' && ',
+      find: ' && !rows.has(row)) {',
+      replace: ') {',
       test: 'accept exactly one of many resolutions without a reply',
     },
     {
@@ -27,8 +27,8 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'one refused notification fails its whole group',
       file: 'src/database/chainGroups.ts',
-      find: `if (refusal === 'refused') return`,
-      replace: `if (refusal === undefined) return`,
+      find: `if (refusal === 'refused') for`,
+      replace: `if (refusal === undefined) for`,
       test: 'fail only if the database refuses them, not if it refuses others in the batch',
     },
     {
@@ -64,8 +64,8 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'chains with different texts share a statement',
       file: 'src/database/chainGroups.ts',
-      find: '(each.key === group[0]!.key && ',
-      replace: '(each.key !== undefined && ',
+      find: 'key === ready[0]!.key)',
+      replace: 'key !== undefined)',
       test: 'share a statement only if they have the same text',
     },
     {
@@ -78,15 +78,15 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a statement that may have been written is run again',
       file: 'src/database/chainGroups.ts',
-      find: `if (refusal === 'refused') return`,
-      replace: `if (refusal !== 'locked') return`,
+      find: `if (refusal === 'refused') for`,
+      replace: `if (refusal !== 'locked') for`,
       test: 'for another reason is not run again: it may have been written',
     },
     {
       name: 'the chains of a locked owner join the groups of others',
       file: 'src/database/chainGroups.ts',
-      find: 'if (lockedOwners.has(owner)) queueBehindLock(each);',
-      replace: 'if (lockedOwners.has(-owner)) queueBehindLock(each);',
+      find: 'waiting.filter(({ owner }) => lockedOwners.has(owner));',
+      replace: 'waiting.filter(({ owner }) => lockedOwners.has(-owner));',
       test: 'because of a lock makes only the owner of the locked row wait, one chain after another',
     },
     {
@@ -99,33 +99,46 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a write runs after its caller was told that it is too late',
       file: 'src/database/chainGroups.ts',
-      find: `if (isLate(each)) continue;
-      if (lockedOwners`,
-      replace: 'if (lockedOwners',
+      find: 'const left = waiting.filter((each) => !isLate(each));',
+      replace: 'const left = waiting;',
       test: 'is not run',
     },
     {
       name: 'a group waits for another one as long as that takes',
       file: 'src/database/chainGroups.ts',
       find: '(startedAtMs.get(key) ?? 0) + NEXT_GROUP_MS',
-      replace: '(startedAtMs.get(key) ?? 0) + 60_000',
+      replace: '(startedAtMs.get(key) ?? -60_000) + 60_000',
       test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
     },
     {
       name: 'two groups write for the same owner, and the second waits for the rows of the first',
       file: 'src/database/chainGroups.ts',
-      find: '!writing.has(owner) && performance',
-      replace: 'performance',
+      find: 'if (writing.has(owner) || reserved.has(owner)) continue;',
+      replace: 'if (reserved.has(owner)) continue;',
       test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
     },
     {
       name: 'an owner waits for the chain of another one that was in its group',
       file: 'src/database/chainGroups.ts',
-      find: `    await runAlone(each.chain).then(each.resolve, each.reject);
+      find: `each.reject);
     release(each);`,
-      replace: `    await runAlone(each.chain).then(each.resolve, each.reject);
+      replace: `each.reject);
     setTimeout(release, 60_000, each).unref();`,
       test: 'because the server refuses it holds up no other owner, if one of its chains then takes long',
+    },
+    {
+      name: 'an owner’s chain is passed over by its younger ones',
+      file: 'src/database/chainGroups.ts',
+      find: 'if (isBusy(key)) reserved.add(owner);',
+      replace: 'if (isBusy(key)) continue;',
+      test: 'with another text wait for their turn, not for ever, if their owner and others go on writing',
+    },
+    {
+      name: 'one owner that writes much fills every group',
+      file: 'src/database/chainGroups.ts',
+      find: 'const group = shareOut(ready);',
+      replace: 'const group = ready.slice(0, GROUP_MAX);',
+      test: 'leave room for other owners: one that writes much has half of a statement while others wait',
     },
     {
       name: 'a large chain delays the others of its group',
