@@ -196,7 +196,7 @@ export function createChainGroups({ query, runAlone, draw, refusalOf, runningMax
     while (running < runningMax && waiting.length > 0) {
       const group = takeGroup();
       if (group.length === 0) {
-        if (!isTimed) setTimeout(startLate, NEXT_GROUP_MS);
+        if (!isTimed) setTimeout(startLate, NEXT_GROUP_MS).unref();
         isTimed = true;
         return;
       }

@@ -107,7 +107,7 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
       name: 'a group waits for another one as long as that takes',
       file: 'src/database/chainGroups.ts',
       find: '(startedAtMs.get(key) ?? 0) + NEXT_GROUP_MS',
-      replace: '(startedAtMs.get(key) ?? -60_000) + 60_000',
+      replace: '(startedAtMs.get(key) ?? -3000) + 3000',
       test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
     },
     {
@@ -123,7 +123,7 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
       find: `each.reject);
     release(each);`,
       replace: `each.reject);
-    setTimeout(release, 60_000, each).unref();`,
+    setTimeout(release, 3000, each);`,
       test: 'because the server refuses it holds up no other owner, if one of its chains then takes long',
     },
     {
