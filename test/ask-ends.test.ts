@@ -6,6 +6,7 @@ import { waitsArrive } from './arrivals.ts';
 import { ASK, useAsks } from './asking.ts';
 import { assertError, NOTIFICATIONS, onEachEngine, startSecondServer, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
+import { AURORA_ID } from './shops.ts';
 
 onEachEngine('the end of an ask', (engine) => {
   const deskbell = useDeskbell(engine);
@@ -84,6 +85,31 @@ onEachEngine('the end of an ask', (engine) => {
     await deskbell.allSent();
     const late = (await call('GET', `${ASK}/${json.id}`)).json;
     assert.deepEqual([late.status, late.late, late.delivery.state !== 'failed'], ['answered', true, true]);
+  });
+
+  it('an ask that many look at when it expires does so once', async () => {
+    const asks = await Promise.all(
+      [1, 2, 3, 4, 5].map(() =>
+        ask({ question: question(), customer: customer(), expires_in_seconds: 60 }).then(
+          ({ json }) => json.id,
+        ),
+      ),
+    );
+    // Not with the clock, at whose change the server expires them itself.
+    const { database } = deskbell;
+    for (const id of asks)
+      await database.run(
+        `update asks set expires_at = '2020-01-01T00:00:00.000Z' where merchant_id = $1 and id = $2`,
+        [AURORA_ID, id],
+      );
+    const looks = asks.flatMap((id) => Array.from({ length: 6 }, () => call('GET', `${ASK}/${id}`)));
+    for (const { json } of await Promise.all(looks)) assert.equal(json.status, 'expired');
+    const token = await deskbell.signIn();
+    const { events } = (await deskbell.call('GET', '/api/v1/events/log?after=0&limit=500', { token })).json;
+    const expired = (events as { type: string; data: { notification_id: number } }[])
+      .filter(({ type, data }) => type === 'notification.expired' && asks.includes(data.notification_id))
+      .map(({ data }) => data.notification_id);
+    assert.deepEqual(expired.sort(), asks.sort());
   });
 
   it('asking again after the expiry waits again for the same notification', async () => {

@@ -5,7 +5,7 @@ import { defineChange } from '../../database/chain.ts';
 import type { Database, Transaction } from '../../database/database.ts';
 import { eventsStep } from '../../events/record.ts';
 import { markAnswered } from '../answers/mark.ts';
-import { notificationEvent } from '../event.ts';
+import { notificationEvent, type Told } from '../event.ts';
 import { findNotification } from '../store.ts';
 import { askIsDue } from './columns.ts';
 import { endAskStep } from './endStep.ts';
@@ -45,13 +45,16 @@ export async function expire(
   id: number,
   at: Date,
 ): Promise<boolean> {
-  const notification = await findNotification(database, { merchantId, id });
+  const notification = await database.one<Told & { updated_at: string }>(
+    'select id, conversation_id, notification_type, updated_at from notifications where merchant_id = $1 and id = $2',
+    [merchantId, id],
+  );
   if (!notification) return false;
-  const values = [{ merchant_id: merchantId, id, at: at.toISOString() }];
+  const row = { merchant_id: merchantId, id, at: at.toISOString() };
   const rows = await database.chain({
-    gate: { shape: TOUCHED, values },
+    gate: { shape: TOUCHED, values: [{ ...row, updated_at: notification.updated_at }] },
     steps: [
-      { shape: EXPIRED, values },
+      { shape: EXPIRED, values: [row] },
       eventsStep(merchantId, [notificationEvent(notification, 'expired', at)]),
     ],
   });
@@ -62,9 +65,10 @@ const COLUMNS = { merchant_id: 'bigint', id: 'bigint', at: 'text' } as const;
 const TOUCHED = defineChange({
   do: 'update',
   table: 'notifications',
-  columns: COLUMNS,
+  columns: { ...COLUMNS, updated_at: 'text' },
   set: 'updated_at = r.at',
-  where: `notifications.id = r.id and notifications.status = 'requested'
+  // Whoever waits for this row while another expires it looks at the row again, but not at the ask.
+  where: `notifications.id = r.id and notifications.status = 'requested' and notifications.updated_at = r.updated_at
     and ${askIsDue('r.merchant_id', 'r.id', 'r.at')}`,
 });
 const EXPIRED = defineChange({
