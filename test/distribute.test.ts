@@ -55,7 +55,10 @@ describe('spreading the tables over a cluster', { skip }, () => {
     await citus.query('update pg_dist_node set isactive = false where groupid <> 0');
     const alone = await distribute(testDatabase);
     await citus.query('update pg_dist_node set isactive = true');
-    assert.match(alone.stderr, /^The cluster has no active node for the rows of merchants\. .+citus_add_node.+\n$/);
+    assert.match(
+      alone.stderr,
+      /^The cluster has no active node for the rows of merchants\. .+citus_add_node.+\n$/,
+    );
     const status = await run(['db', 'status'], { env: env() });
     assert.match(
       status.stdout,

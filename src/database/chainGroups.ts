@@ -56,7 +56,7 @@ interface Found {
 }
 const idOf = ({ chain: { gate } }: Waiting) => Number(gate?.values[0]?.id ?? 0);
 /** A timer that told the caller may be a little early. */
-const TIMER_EARLY_MS = 1;
+const TIMER_EARLY_MS = 2;
 const isLate = ({ endsAtMs }: Caller) => performance.now() >= endsAtMs - TIMER_EARLY_MS;
 
 let unique = 0;

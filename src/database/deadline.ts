@@ -50,7 +50,7 @@ export function withinDeadline<T>(
     const timer = setTimeout(() => {
       late = true;
       reject(new DeadlinePassed());
-    }, leftMs);
+    }, Math.ceil(leftMs));
     work.then(
       (result) => {
         clearTimeout(timer);
