@@ -292,7 +292,7 @@ async function insertAll(
   }
 
   async function insertNotifications(given: readonly DemoNotification[]): Promise<void> {
-    const answered = new Map<MerchantId, Insert[]>();
+    const answered: Insert[] = [];
     for (const [index, notification] of given.entries()) {
       const { conversation, type, minutesAgo, context, answer, answeredAfterMinutes = 0 } = notification;
       const { merchantId } = conversations[conversation - 1]!;
@@ -314,10 +314,9 @@ async function insertAll(
       const reply = answer?.answer ?? answer?.agent_response_to_customer;
       if (reply === undefined) continue;
       const told = { notificationId: index + 1, question: askedIn(context), answer: String(reply) };
-      const owner = merchantId as MerchantId;
-      answered.set(owner, [...(answered.get(owner) ?? []), rememberAnswered(owner, told)]);
+      answered.push(rememberAnswered(merchantId as MerchantId, told));
     }
-    for (const inserts of answered.values())
+    for (const inserts of Map.groupBy(answered, ({ values }) => values[0]!.merchant_id).values())
       await tx.chain({
         steps: [{ shape: inserts[0]!.shape, values: inserts.flatMap(({ values }) => values) }],
       });

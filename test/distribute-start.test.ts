@@ -39,7 +39,10 @@ describe('a server that starts while the tables are spread', { skip }, () => {
       (error: unknown) => error,
     );
     await until('the server waits', async () => {
-      const { rows } = await client.query('select 1 from pg_locks where not granted');
+      const { rows } = await client.query(
+        `select 1 from pg_locks where not granted and relation = 'signing_keys'::regclass
+          and database = (select oid from pg_database where datname = current_database())`,
+      );
       return rows.length > 0;
     });
     await client.query(`${sql}; commit`);

@@ -92,9 +92,9 @@ async function stoppable<T>(
   const stop = async (signal: keyof typeof EXIT_CODES) => {
     const step = currentStep();
     const isClosed = step !== undefined && (await isUnfinished(database).catch(() => true));
-    const where = step === undefined ? 'Stopped.' : `Stopped at "${step}".`;
+    const where = step === undefined ? 'Stopped. Nothing was changed.' : `Stopped at "${step}".`;
     process.stderr.write(
-      `${where} ${isClosed ? 'Nothing else can open the database until you run it again.' : 'Nothing was changed.'}\n`,
+      `${where}${isClosed ? ' Nothing else can open the database until you run it again.' : ''}\n`,
     );
     process.exit(EXIT_CODES[signal]);
   };

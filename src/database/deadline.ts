@@ -47,10 +47,13 @@ export function withinDeadline<T>(
   if (leftMs > maxMs || leftMs === Number.POSITIVE_INFINITY) return work;
   return new Promise((resolve, reject) => {
     let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      reject(new DeadlinePassed());
-    }, Math.ceil(leftMs));
+    const timer = setTimeout(
+      () => {
+        late = true;
+        reject(new DeadlinePassed());
+      },
+      Math.max(1, Math.ceil(leftMs)),
+    );
     work.then(
       (result) => {
         clearTimeout(timer);

@@ -55,7 +55,7 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
       test: 'an ask that many look at when it expires does so once',
     },
   ]),
-  ...caughtBy('src/database/chainGroups.test.ts', [
+  ...caughtBy('test/chain-groups.test.ts', [
     {
       name: 'a caller gets what another chain of its group has found',
       file: 'src/database/chainGroups.ts',
@@ -85,6 +85,43 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
       test: 'that need ids draw them with one statement, and each gets its own',
     },
     {
+      name: 'a group waits for another one as long as that takes',
+      file: 'src/database/chainGroups.ts',
+      find: '(startedAtMs.get(key) ?? 0) + NEXT_GROUP_MS',
+      replace: '(startedAtMs.get(key) ?? -3000) + 3000',
+      test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
+    },
+    {
+      name: 'two groups write for the same owner, and the second waits for the rows of the first',
+      file: 'src/database/chainGroups.ts',
+      find: 'if (writing.has(owner) || reserved.has(owner)) continue;',
+      replace: 'if (reserved.has(owner)) continue;',
+      test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
+    },
+    {
+      name: 'an owner’s chain is passed over by its younger ones',
+      file: 'src/database/chainGroups.ts',
+      find: 'if (isBusy(key)) reserved.add(owner);',
+      replace: 'if (isBusy(key)) continue;',
+      test: 'with another text wait for their turn, not for ever, if their owner and others go on writing',
+    },
+    {
+      name: 'one owner that writes much fills every group',
+      file: 'src/database/chainGroups.ts',
+      find: 'const group = shareOut(ready);',
+      replace: 'const group = ready.slice(0, GROUP_MAX);',
+      test: 'leave room for other owners: one that writes much has half of a statement while others wait',
+    },
+    {
+      name: 'a large chain delays the others of its group',
+      file: 'src/database/chainGroups.ts',
+      find: ' || lengthOf(chain) > CHAIN_MAX_LENGTH',
+      replace: '',
+      test: 'run alone if they have no owner or much to write',
+    },
+  ]),
+  ...caughtBy('test/chain-group-failures.test.ts', [
+    {
       name: 'a statement that may have been written is run again',
       file: 'src/database/chainGroups.ts',
       find: `if (refusal === 'refused') for`,
@@ -113,20 +150,6 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
       test: 'is not run',
     },
     {
-      name: 'a group waits for another one as long as that takes',
-      file: 'src/database/chainGroups.ts',
-      find: '(startedAtMs.get(key) ?? 0) + NEXT_GROUP_MS',
-      replace: '(startedAtMs.get(key) ?? -3000) + 3000',
-      test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
-    },
-    {
-      name: 'two groups write for the same owner, and the second waits for the rows of the first',
-      file: 'src/database/chainGroups.ts',
-      find: 'if (writing.has(owner) || reserved.has(owner)) continue;',
-      replace: 'if (reserved.has(owner)) continue;',
-      test: 'do not wait long for a statement that does not end, unless it writes for the same owner',
-    },
-    {
       name: 'an owner waits for the chain of another one that was in its group',
       file: 'src/database/chainGroups.ts',
       find: `each.reject);
@@ -134,27 +157,6 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
       replace: `each.reject);
     setTimeout(release, 3000, each);`,
       test: 'because the server refuses it holds up no other owner, if one of its chains then takes long',
-    },
-    {
-      name: 'an owner’s chain is passed over by its younger ones',
-      file: 'src/database/chainGroups.ts',
-      find: 'if (isBusy(key)) reserved.add(owner);',
-      replace: 'if (isBusy(key)) continue;',
-      test: 'with another text wait for their turn, not for ever, if their owner and others go on writing',
-    },
-    {
-      name: 'one owner that writes much fills every group',
-      file: 'src/database/chainGroups.ts',
-      find: 'const group = shareOut(ready);',
-      replace: 'const group = ready.slice(0, GROUP_MAX);',
-      test: 'leave room for other owners: one that writes much has half of a statement while others wait',
-    },
-    {
-      name: 'a large chain delays the others of its group',
-      file: 'src/database/chainGroups.ts',
-      find: ' || lengthOf(chain) > CHAIN_MAX_LENGTH',
-      replace: '',
-      test: 'run alone if they have no owner or much to write',
     },
   ]),
   ...caughtBy('src/database/newIds.test.ts', [

@@ -18,13 +18,14 @@ export interface Step {
  */
 export function stepsOf({ tables, isUnfinished, moving, dropped, missing }: Changes): Step[] {
   if (moving.length === 0 && dropped.length === 0 && !isUnfinished) return [];
+  const ordered = inOrder(moving);
   // Whoever began may have died before it removed the former rows.
-  const emptied = isUnfinished ? tables.filter(({ belongs }) => belongs !== 'coordinator') : inOrder(moving);
-  const spread = tables.find(({ is }) => is === 'by merchant') ?? inOrder(moving).find(isByMerchant);
+  const emptied = isUnfinished ? tables.filter(({ belongs }) => belongs !== 'coordinator') : ordered;
+  const spread = tables.find(({ is }) => is === 'by merchant') ?? ordered.find(isByMerchant);
   return [
     { what: `write down ${missing.length} foreign keys`, sql: rememberSql(dropped) },
     ...dropped.map((key) => ({ what: `drop ${key.name} of ${key.table_name}`, sql: dropSql(key) })),
-    ...inOrder(moving).map((table) => placeStep(table, spread?.name)),
+    ...ordered.map((table) => placeStep(table, spread?.name)),
     ...emptied.map(({ name }) => ({
       what: `remove the former rows of ${name} from the coordinator`,
       sql: `select truncate_local_data_after_distributing_table(${tableArgument(name)})`,
