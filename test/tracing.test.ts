@@ -97,6 +97,36 @@ onEachEngine('with an OpenTelemetry collector', (engine) => {
     }
   });
 
+  it('of requests at the same moment, each has a trace of its own, down to the call', async () => {
+    const raised = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION }),
+      ),
+    );
+    const before = receiver.received.length;
+    const traceOf = (index: number) => `${index + 1}`.padStart(32, 'a');
+    await Promise.all(
+      raised.map(async ({ headers }, index) => {
+        const reply = await call(server.url, 'POST', `${headers.get('location')}/answer`, {
+          token,
+          body: { answer: `Answer ${index}` },
+          headers: { traceparent: `00-${traceOf(index)}-${PARENT}-01` },
+        });
+        assert.equal(reply.status, 200, reply.text);
+      }),
+    );
+    const calls = () => receiver.received.slice(before);
+    await until('all are sent', () => calls().length === raised.length);
+    const traces = calls().map(({ json, headers }) => [
+      json.data.content,
+      String(headers.traceparent).split('-')[1],
+    ]);
+    assert.deepEqual(
+      traces.sort(),
+      raised.map((_, index) => [`Answer ${index}`, traceOf(index)]),
+    );
+  });
+
   it('log lines have the ids of the trace, on standard output and in what is exported', async () => {
     await until('the log', () => collector.logs().some(({ traceId }) => traceId === TRACE));
     const logged = collector.logs().find((log) => log.traceId === TRACE && log.body === 'request')!;

@@ -30,7 +30,9 @@ export function traceDatabase(database: Database, tracer: Tracer): Database {
       one: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.one<Row>(sql, params)),
       run: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.run<Row>(sql, params)),
       chain: <Row>(chain: Chain | ChainWithIds, ...owner: []) =>
-        inSpan('build' in chain ? 'chain' : describeChain(chain), () => queries.chain<Row>(chain, ...owner)),
+        inSpan('build' in chain ? 'chain' : describeChain(chain), () =>
+          queries.chain<Row>('build' in chain ? builtInSpan(chain) : chain, ...owner),
+        ),
     };
   };
 
@@ -48,6 +50,12 @@ export function traceDatabase(database: Database, tracer: Tracer): Database {
     // The listeners' work is not part of the request that signals.
     signal: (topic) => runWithSpan(undefined, () => database.signal(topic)),
   };
+}
+
+/** Chains of several requests run together, so the engine may build one in the work of another request. */
+function builtInSpan(chain: ChainWithIds): ChainWithIds {
+  const span = currentSpan();
+  return { ...chain, build: (ids) => runWithSpan(span, () => chain.build(ids)) };
 }
 
 const descriptions = new Map<string, { operation: string; table: string | undefined }>();

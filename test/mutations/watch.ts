@@ -28,6 +28,13 @@ export const WATCH_MUTATIONS: readonly Mutation[] = [
       replace: 'return null;',
       test: 'a request, its SQL, its message in the queue and the call to the webhook are one trace',
     },
+    {
+      name: 'messages that are written together are in the trace of one request',
+      file: 'src/telemetry/database.ts',
+      find: 'runWithSpan(span, () => chain.build(ids))',
+      replace: 'chain.build(ids)',
+      test: 'of requests at the same moment, each has a trace of its own, down to the call',
+    },
   ]),
   ...caughtBy('test/telemetry.test.ts', [
     {
