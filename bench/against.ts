@@ -6,7 +6,7 @@ import { startCluster } from './cluster.ts';
 import { type Connections, MANY, NOTIFICATIONS } from './data.ts';
 import { type Instance, openInstance } from './instance.ts';
 import { load, median, WARM_UP_SECONDS } from './measure.ts';
-import { ROW_KINDS } from './rows.ts';
+import { MORE_WRITES, ROW_KINDS } from './rows.ts';
 
 /** This version and another one, which take turns. What counts is the ratio: both see the same disturbances. */
 export interface AgainstRow {
@@ -45,7 +45,7 @@ export async function benchAgainst(
     const here = await open(openInstance);
     const there = await open(other.openInstance);
     try {
-      for (const kind of ROW_KINDS) {
+      for (const kind of [...ROW_KINDS, ...MORE_WRITES]) {
         if (rowIds.includes(kind.id)) rows.push(await compareRow(kind, { here, there }, seconds));
       }
     } finally {
@@ -57,7 +57,7 @@ export async function benchAgainst(
 }
 
 async function compareRow(
-  kind: (typeof ROW_KINDS)[number],
+  kind: (typeof MORE_WRITES)[number],
   { here, there }: { here: Instance; there: Instance },
   seconds: number,
 ): Promise<AgainstRow> {

@@ -84,7 +84,7 @@ export function changedList(seconds: number): Plan {
   return { requests, once: true };
 }
 
-function raise(): Plan {
+export function raise(): Plan {
   const requests = Array.from({ length: MERCHANTS * CONVERSATIONS_PER_MERCHANT }, (_, index): RequestPlan => {
     const merchant = merchantOf(index + 1);
     const context = { question: QUESTIONS[index % QUESTIONS.length], lead_phone: '+34611551234' };
@@ -120,6 +120,59 @@ export function answersTo(first: number, last: number): Plan {
   });
   return { requests, once: true };
 }
+
+/** More than any of the servers can do. */
+const WRITES_PER_SECOND_MAX = 5000;
+let lastText = 0;
+
+/** No two have the same text: the server would recognise it. */
+function writes(
+  path: (conversation: number) => string,
+  body: (text: string, conversation: number) => object,
+) {
+  return (seconds: number): Plan => {
+    const requests = Array.from({ length: WRITES_PER_SECOND_MAX * Math.ceil(seconds) }, (_, index) => {
+      lastText += 1;
+      const merchant = merchantOf(index + 1);
+      const conversation = conversationOf(
+        merchant,
+        Math.floor(index / MERCHANTS) % CONVERSATIONS_PER_MERCHANT,
+      );
+      return {
+        method: 'POST' as const,
+        path: path(conversation),
+        token: merchant - 1,
+        body: JSON.stringify(body(`Is order ${lastText} on its way?`, conversation)),
+      };
+    });
+    return { requests, once: true };
+  };
+}
+
+/** Without a floor: only compared with another version. */
+export const MORE_WRITES: readonly Pick<RowKind, 'id' | 'prepare' | 'plan'>[] = [
+  {
+    id: 'ask',
+    plan: writes(
+      () => '/api/v1/ask',
+      (question, conversation_id) => ({ question, conversation_id }),
+    ),
+  },
+  {
+    id: 'message',
+    plan: writes(
+      (conversation) => `/api/v1/conversation/${conversation}/messages`,
+      (text) => ({ messages: [{ from: 'customer', text }] }),
+    ),
+  },
+  {
+    id: 'document',
+    plan: writes(
+      () => '/api/v1/knowledge/',
+      (title) => ({ title, body: 'Yes, it left today.' }),
+    ),
+  },
+];
 
 export const ROW_KINDS: readonly RowKind[] = [
   {

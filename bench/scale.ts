@@ -1,23 +1,20 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Engine } from '../src/database/database.ts';
+import { type Cpu, cpuTimer } from './cpu.ts';
 import { type Instance, openInstance } from './instance.ts';
 import type { ServerProcess } from './processes.ts';
 import { fillMerchants, PER_MERCHANT } from './scaleData.ts';
+import { measureWork, printedRows, type WaitingCostRow, type WorkRow } from './scaleWork.ts';
 
-/** What merchants and open event streams cost: memory, and CPU time instead of throughput, so others may use the machine. */
+/** What an installation costs as it grows: memory, and CPU time instead of throughput, so others may use the machine. */
 export interface ScaleReport {
   perMerchant: typeof PER_MERCHANT;
   merchants: MerchantsRow[];
   streams: StreamsRow[];
-}
-
-/** Seconds of CPU time. Those of all processes of PostgreSQL are absent on SQLite. */
-interface Cpu {
-  server: number;
-  postgres?: number;
+  waiting: WaitingCostRow[];
+  work: WorkRow[];
 }
 
 interface MerchantsRow {
@@ -43,7 +40,7 @@ interface StreamsRow {
   received: number;
 }
 
-const MERCHANTS = [1000, 5000];
+const MERCHANTS = [1000, 5000, 10_000];
 const STREAMS = [0, 1000, 5000];
 const CHANGES = 100;
 /** Longer than a read of changes, so that each change is read on its own. */
@@ -51,7 +48,6 @@ const CHANGE_EVERY_MS = 100;
 const IDLE_MS = 30_000;
 const SETTLE_MS = 3000;
 const AT_ONCE = 16;
-const TICKS_PER_SECOND = 100;
 
 /** All clients have one address and belong to few merchants. */
 const SETTINGS = {
@@ -63,7 +59,13 @@ const SETTINGS = {
 };
 
 export async function benchScale(postgresUrl: string, engines: readonly Engine[]): Promise<ScaleReport> {
-  const report: ScaleReport = { perMerchant: PER_MERCHANT, merchants: [], streams: [] };
+  const report: ScaleReport = {
+    perMerchant: PER_MERCHANT,
+    merchants: [],
+    streams: [],
+    waiting: [],
+    work: [],
+  };
   for (const engine of engines) {
     for (const merchants of MERCHANTS) {
       console.log(`Loading ${merchants.toLocaleString('en')} merchants into ${engine} …`);
@@ -75,30 +77,28 @@ export async function benchScale(postgresUrl: string, engines: readonly Engine[]
         settings: SETTINGS,
         data: { merchants, fill: (database, hash) => fillMerchants(database, merchants, hash) },
       });
-      report.merchants.push(printed(await measureMerchants(instance, instance.server)));
+      report.merchants.push(...(await printedRows(measureMerchants(instance, instance.server))));
       if (merchants === MERCHANTS[0]) {
         await instance.server.stop();
         const server = await instance.startAnother();
-        for await (const row of measureStreams(instance, server)) report.streams.push(printed(row));
+        report.streams.push(...(await printedRows(measureStreams(instance, server))));
         await server.stop();
       }
       await instance.remove();
     }
+    const { work, waiting } = await measureWork(engine, postgresUrl);
+    report.work.push(...work);
+    report.waiting.push(...waiting);
   }
   return report;
 }
 
-function printed<Row extends MerchantsRow | StreamsRow>(row: Row): Row {
-  console.log(JSON.stringify(row));
-  return row;
-}
-
-async function measureMerchants(instance: Instance, server: ServerProcess): Promise<MerchantsRow> {
+async function* measureMerchants(instance: Instance, server: ServerProcess): AsyncGenerator<MerchantsRow> {
   const { engine, tokens } = instance;
   const timer = await cpuTimer(instance, server);
   await sleep(SETTLE_MS);
   const idleMegabytes = server.residentMegabytes();
-  const idleCpuPerMinute = await timer.perMinute();
+  const idleCpuPerMinute = await timer.perMinute(IDLE_MS);
   const cpuOfUse = await timer.of(() =>
     inParallel(tokens, async (token) => {
       await call(server, token, '/api/v1/notification/?status=requested');
@@ -106,7 +106,7 @@ async function measureMerchants(instance: Instance, server: ServerProcess): Prom
     }),
   );
   await sleep(SETTLE_MS);
-  return {
+  yield {
     ...{ engine, merchants: tokens.length, databaseMegabytes: await instance.query(megabytesOf) },
     ...{ idleMegabytes, usedMegabytes: server.residentMegabytes(), idleCpuPerMinute, cpuOfUse },
   };
@@ -123,7 +123,7 @@ async function* measureStreams(instance: Instance, server: ServerProcess): Async
       await open.upTo(streams);
       await sleep(SETTLE_MS);
       const megabytes = server.residentMegabytes();
-      const idleCpuPerMinute = await timer.perMinute();
+      const idleCpuPerMinute = await timer.perMinute(IDLE_MS);
       const before = open.received();
       const cpuOfChanges = await timer.of(async () => {
         for (let n = 0; n < CHANGES; n += 1) {
@@ -206,57 +206,4 @@ async function megabytesOf(database: Database): Promise<number> {
       : 'select page_count * page_size as bytes from pragma_page_count(), pragma_page_size()',
   );
   return Number(row!.bytes) / 1024 / 1024;
-}
-
-async function cpuTimer(instance: Instance, server: ServerProcess) {
-  const postmaster = await instance.query(findPostmaster);
-  const used = (): Cpu => ({
-    server: server.cpuSeconds(),
-    ...(postmaster ? { postgres: cpuSecondsOfPostgres(postmaster) } : {}),
-  });
-  const of = async (work: () => Promise<unknown>): Promise<Cpu> => {
-    const before = used();
-    await work();
-    const after = used();
-    return {
-      server: after.server - before.server,
-      ...(postmaster ? { postgres: after.postgres! - before.postgres! } : {}),
-    };
-  };
-  return {
-    of,
-    async perMinute(): Promise<Cpu> {
-      const { server: ofServer, postgres } = await of(() => sleep(IDLE_MS));
-      const times = 60_000 / IDLE_MS;
-      return { server: times * ofServer, ...(postgres === undefined ? {} : { postgres: times * postgres }) };
-    },
-  };
-}
-
-async function findPostmaster(database: Database): Promise<number | undefined> {
-  if (database.engine !== 'postgres') return undefined;
-  const row = await database.one<{ pid: number }>('select pg_backend_pid() as pid');
-  return statOf(row!.pid)?.parent;
-}
-
-/** Of all its processes, with those that have ended. */
-function cpuSecondsOfPostgres(postmaster: number): number {
-  const stats = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => ({ pid: Number(name), ...statOf(Number(name)) }));
-  return stats.reduce((sum, { pid, parent, own = 0, ended = 0 }) => {
-    if (pid === postmaster) return sum + own + ended;
-    return parent === postmaster ? sum + own : sum;
-  }, 0);
-}
-
-function statOf(pid: number): { parent: number; own: number; ended: number } | undefined {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').map(Number);
-    const seconds = (first: number) => (fields[first]! + fields[first + 1]!) / TICKS_PER_SECOND;
-    return { parent: fields[1]!, own: seconds(11), ended: seconds(13) };
-  } catch {
-    // It has just ended.
-    return undefined;
-  }
 }

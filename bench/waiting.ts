@@ -30,10 +30,12 @@ const WARM_UP = 10;
 const NOTIFICATIONS = 20_000;
 const CONNECT_AT_ONCE = 50;
 const PAUSE_MS = 20;
+/** Of one call. */
+export const WAIT_SECONDS = 45;
 const GIVE_UP_MS = 10_000;
 
 /** All of them connect from one address, and some rows have only one merchant and user. */
-const WITHOUT_LIMITS = {
+export const WITHOUT_LIMITS = {
   CONNECTIONS_PER_ADDRESS: '0',
   WAITING_REQUESTS_PER_USER: '0',
   WAITING_REQUESTS_PER_MERCHANT: '0',
@@ -53,7 +55,7 @@ export async function benchWaiting(postgresUrl: string, engines: readonly Engine
     for (const { title, merchantOf: merchantOfAsk } of SPREADS) {
       let asks: Ask[] = [];
       await instance.changeData(async (database) => {
-        asks = await insertAsks(database, merchantOfAsk);
+        asks = await insertAsks(database, WAITING, merchantOfAsk);
       });
       const server = await instance.startAnother(WITHOUT_LIMITS);
       await sleep(2000);
@@ -79,17 +81,21 @@ function printWaitingRow(row: WaitingRow): void {
   );
 }
 
-interface Ask {
+export interface Ask {
   id: number;
   merchant: number;
 }
 
 /** With SQL, because 10,000 calls would take longer than the measurement. */
-async function insertAsks(database: Database, merchantOfAsk: (n: number) => number): Promise<Ask[]> {
+export async function insertAsks(
+  database: Database,
+  count: number,
+  merchantOfAsk: (n: number) => number,
+): Promise<Ask[]> {
   const at = new Date().toISOString();
   const asks: Ask[] = [];
   await database.transaction(async (tx) => {
-    for (let n = 0; n < WAITING; n += 1) {
+    for (let n = 0; n < count; n += 1) {
       const merchant = merchantOfAsk(n);
       const [row] = await tx.run<{ id: number }>(
         `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at, context,
@@ -151,7 +157,7 @@ interface Waiter {
   answered: Promise<number>;
 }
 
-async function connectAll(
+export async function connectAll(
   server: ServerProcess,
   asks: readonly Ask[],
   tokens: readonly string[],
@@ -170,7 +176,7 @@ async function connectAll(
 
 /** Waits again whenever the call ends without an answer, as an assistant does. Resolves when it is sent. */
 function wait({ port }: ServerProcess, id: number, token: string): Promise<Waiter> {
-  const head = `GET /api/v1/ask/${id}?wait=45 HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n\r\n`;
+  const head = `GET /api/v1/ask/${id}?wait=${WAIT_SECONDS} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n\r\n`;
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1' });
     const answered = new Promise<number>((woken, failed) => {
