@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import pg from 'pg';
 import { cleanUp } from '../src/cleanUp.ts';
-import type { Param } from '../src/database/database.ts';
+import { expiringMessages } from '../src/conversations/messages.ts';
+import type { Database, Param } from '../src/database/database.ts';
+import { removeExpired } from '../src/database/expiry.ts';
 import { createLogger } from '../src/log.ts';
 import { type Deskbell, directUrl, onEachEngine, raise, startDeskbell } from './harness.ts';
 
@@ -163,6 +165,46 @@ onEachEngine('clean-up', (engine) => {
     });
     assert.ok(raised > 3, `${raised}`);
     assert.equal(await countOf('inbound_updates'), CURRENT_ROWS);
+  });
+
+  it('counts less for all merchants of a batch with one statement, so that none waits for the others', async () => {
+    const { database, clock } = deskbell;
+    const merchants = 60;
+    const at = new Date(clock.now().getTime() - 200 * DAY_MS).toISOString();
+    const numbers = `with recursive n (i) as (select 1000 union all select i + 1 from n where i < ${999 + merchants})`;
+    for (const insert of [
+      `insert into merchants (id, name, created_at) ${engine === 'sqlite' ? '' : 'overriding system value'}
+        select i, 'Shop', $1 from n where true`,
+      `insert into conversations (merchant_id, customer_name, customer_phone, created_at, updated_at)
+        select i, 'Ana', '', $1, $1 from n where true`,
+      `insert into conversation_messages (merchant_id, conversation_id, sender, text, at, created_at)
+        select c.merchant_id, c.id, 'customer', 'Hello', $1, $1 from n join conversations c on c.merchant_id = i`,
+      `insert into conversation_storage (merchant_id, bytes) select i, cast($1 as bigint) from n where true`,
+    ])
+      await database.run(`${numbers} ${insert}`, insert.includes('bytes') ? [705] : [at]);
+    const counted: string[] = [];
+    const recording: Database = {
+      ...database,
+      transaction: (work) =>
+        database.transaction((tx) =>
+          work({
+            ...tx,
+            run(sql, params) {
+              if (sql.includes('conversation_storage')) counted.push(sql);
+              return tx.run(sql, params);
+            },
+          }),
+        ),
+    };
+    assert.equal(await removeExpired(recording, expiringMessages(100), clock.now()), merchants);
+    assert.equal(counted.length, 1);
+    const left = await database.all<{ bytes: number }>(
+      'select distinct bytes from conversation_storage where merchant_id >= 1000',
+    );
+    assert.deepEqual(
+      left.map(({ bytes }) => bytes),
+      [500],
+    );
   });
 
   it('finds expired rows by an index', async () => {

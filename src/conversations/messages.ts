@@ -4,11 +4,10 @@ import type { Database, Queries, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { insertRows } from '../database/insert.ts';
-import { valuesParams, valuesSql } from '../database/values.ts';
 import { canBeTakenBack, listSentIn, type SentMessage } from '../delivery/queue/deliveries.ts';
 import { conversationNotFound } from '../errors.ts';
 import type { NewMessage } from './rules.ts';
-import { CONVERSATION_BYTES, countBytes, newVersion, renewVersion, renewVersionFrom } from './storage.ts';
+import { CONVERSATION_BYTES, freeBytes, newVersion, renewVersion, renewVersionFrom } from './storage.ts';
 
 /** What was said in a conversation: the only SQL on conversation_messages. */
 
@@ -40,14 +39,18 @@ export async function insertMessages(
   }));
   const onConflict = '(merchant_id, conversation_id, message_id) where message_id is not null do nothing';
   if (tx.engine === 'postgres' && !tx.isSpread && added.length > 0) {
-    // With one statement less, recording a message takes 8% less.
-    const columns = Object.keys(added[0]!);
-    const params = valuesParams(columns, added, (row, column) => row[column as keyof typeof row]);
+    // With one statement less, recording a message takes 8% less. It is the same for any number of messages: PostgreSQL
+    // would keep a plan for each.
     const stored = await tx.run(
-      `with added as (${valuesSql('conversation_messages', columns, added.length, onConflict)} returning ${BYTES}),
-        counted as (${renewVersionFrom('added', `$${params.length + 1}`)})
+      `with added as (
+          insert into conversation_messages
+            (merchant_id, conversation_id, sender, text, at, message_id, created_at)
+            select cast($1 as bigint), cast($2 as bigint), r.sender, r.text, r.at, r.message_id, $4
+              from json_to_recordset(cast($3 as json)) as r (sender text, text text, at text, message_id text)
+            on conflict ${onConflict} returning ${BYTES}),
+        counted as (${renewVersionFrom('added', '$5')})
         select 1 from added`,
-      [...params, newVersion()],
+      [merchantId, conversationId, JSON.stringify(added), createdAt.toISOString(), newVersion()],
     );
     return stored.length;
   }
@@ -210,5 +213,5 @@ export const expiringMessages = (days: number): Expiring => ({
   table: 'conversation_messages',
   column: 'created_at',
   keptMs: days * 24 * 60 * 60_000,
-  counted: { bytes: BYTES, free: (tx, merchantId, bytes) => countBytes(tx, merchantId, -bytes) },
+  counted: { bytes: BYTES, free: freeBytes },
 });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
+import { numberRows } from '../database/ids.ts';
 import { readOfMerchants } from '../database/ofMerchants.ts';
 
 /** What a merchant's conversations and messages take, and their version: the only SQL on conversation_storage. */
@@ -11,13 +12,32 @@ export const CONVERSATION_BYTES = 500;
 export const conversationBytes = (merchantId: string) =>
   `coalesce((select bytes from conversation_storage where merchant_id = ${merchantId}), 0)`;
 
+const COUNTED = `on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes
+      returning merchant_id`;
+
 /** For whoever adds or removes rows, in the same transaction. Fewer bytes are negative. */
 export async function countBytes(tx: Transaction, merchantId: MerchantId, bytes: number): Promise<void> {
+  await tx.run(`insert into conversation_storage (merchant_id, bytes) values ($1, $2) ${COUNTED}`, [
+    merchantId,
+    bytes,
+  ]);
+}
+
+/**
+ * Counts less for many merchants, with one statement: with one each, all of them would wait until the last is counted. On
+ * a cluster the rows of one transaction have one merchant.
+ */
+export async function freeBytes(tx: Transaction, bytes: ReadonlyMap<MerchantId, number>): Promise<void> {
+  if (tx.isSpread) {
+    for (const [merchantId, freed] of bytes) await countBytes(tx, merchantId, -freed);
+    return;
+  }
+  // In one order: another process may do the same.
   await tx.run(
-    `insert into conversation_storage (merchant_id, bytes) values ($1, $2)
-      on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes
-      returning merchant_id`,
-    [merchantId, bytes],
+    `insert into conversation_storage (merchant_id, bytes)
+      select merchant_id, -bytes from (${numberRows(tx.engine, ['merchant_id', 'bytes'])}) freed
+        where true order by merchant_id ${COUNTED}`,
+    [[...bytes.keys()], [...bytes.values()]],
   );
 }
 

@@ -14,7 +14,7 @@ export interface Expiring {
   /** For rows that count towards their merchant's storage: what each takes, in SQL as `bytes`, and who counts less. */
   counted?: {
     bytes: string;
-    free: (tx: Transaction, merchantId: MerchantId, bytes: number) => Promise<void>;
+    free: (tx: Transaction, bytes: ReadonlyMap<MerchantId, number>) => Promise<void>;
   };
 }
 
@@ -83,15 +83,9 @@ async function removeBatch(
       `${sql} returning merchant_id, ${counted.bytes}`,
       params,
     );
-    const byMerchant = Map.groupBy(gone, ({ merchant_id }) => merchant_id);
-    // In one order: another process may do the same.
-    for (const [merchantId, own] of [...byMerchant].sort(([a], [b]) => a - b)) {
-      await counted.free(
-        tx,
-        merchantId,
-        own.reduce((sum, { bytes }) => sum + bytes, 0),
-      );
-    }
+    const freed = new Map<MerchantId, number>();
+    for (const { merchant_id, bytes } of gone) freed.set(merchant_id, (freed.get(merchant_id) ?? 0) + bytes);
+    await counted.free(tx, freed);
     return gone.length;
   });
 }

@@ -33,9 +33,9 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/conversation-messages.test.ts', [
     {
       name: 'the bytes of expired messages stay',
-      file: 'src/conversations/messages.ts',
-      find: 'countBytes(tx, merchantId, -bytes)',
-      replace: 'countBytes(tx, merchantId, 0 * bytes)',
+      file: 'src/conversations/storage.ts',
+      find: 'select merchant_id, -bytes from',
+      replace: 'select merchant_id, 0 * bytes from',
       test: 'expire, and the storage that the database counts is what is stored',
     },
     {
