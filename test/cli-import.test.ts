@@ -3,8 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { upsertConversations } from '../src/conversations/store.ts';
+import type { Database } from '../src/database/database.ts';
 import { run, settingsOf } from './command.ts';
 import { type Deskbell, NOTIFICATIONS, onEachEngine, startDeskbell } from './harness.ts';
+import { BOREALIS_ID, until } from './shops.ts';
 
 /** Two full batches and a part of one. */
 const LINES = 2500;
@@ -119,6 +122,55 @@ onEachEngine('importing conversations', (engine) => {
     });
     assert.deepEqual([done.code, done.json], [0, { added: 1, updated: 1, unchanged: 0, failed: 0 }]);
     assert.equal((await find('twice'))?.customer_name, 'Second');
+  });
+
+  it('writes nothing if nothing has changed', async () => {
+    const { database } = deskbell;
+    const given = [{ reference: 'twice', name: 'Second', phone: '+34600000002' }];
+    const written: string[] = [];
+    const recording: Database = {
+      ...database,
+      transaction: (work) =>
+        database.transaction((tx) =>
+          work({
+            ...tx,
+            run(sql, params) {
+              written.push(sql);
+              return tx.run(sql, params);
+            },
+          }),
+        ),
+    };
+    assert.deepEqual(await upsertConversations(recording, BOREALIS_ID, given, new Date()), {
+      added: 0,
+      updated: 0,
+    });
+    assert.deepEqual(written, []);
+  });
+
+  it('does not wait for a customer with a lock that others need', {
+    skip: engine === 'sqlite' && 'it runs one transaction at a time',
+  }, async () => {
+    const { database } = deskbell;
+    const given = [
+      { reference: 'brand-new', name: 'New', phone: '' },
+      { reference: 'twice', name: 'Third', phone: '+34600000002' },
+    ];
+    let importing: Promise<unknown> | undefined;
+    // As recording a message does.
+    await database.transaction(async (tx) => {
+      await tx.one(`select id from conversations where merchant_id = 2 and reference = 'twice' for update`);
+      importing = upsertConversations(database, BOREALIS_ID, given, new Date());
+      await until('the import waits', async () => {
+        const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+        return (await database.all(waiting)).length > 0;
+      });
+      // If the import had this lock, neither could go on.
+      await tx.run(`set local lock_timeout = '200ms'`);
+      await tx.run('update conversation_storage set bytes = bytes where merchant_id = 2');
+    });
+    assert.deepEqual(await importing, { added: 1, updated: 1 });
+    assert.equal((await find('twice'))?.customer_name, 'Third');
   });
 
   it('changes no other merchant’s conversations', async () => {

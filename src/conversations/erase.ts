@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Engine, Queries, Transaction } from '../database/database.ts';
-import { ownIdIn } from '../database/ids.ts';
+import type { Queries, Transaction } from '../database/database.ts';
+import { FOR_UPDATE, ownIdIn } from '../database/ids.ts';
 import { customersChanged } from './searchChange.ts';
 import { CONVERSATION_BYTES, countBytes, renewVersion } from './storage.ts';
 
@@ -12,8 +12,6 @@ export interface ErasedConversation {
   customer_name: string;
   customer_phone: string;
 }
-
-const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
 
 /** The conversation and the merchant's others with the same number: they are of the same person. */
 export async function findPerson(queries: Queries, merchantId: MerchantId, id: number): Promise<number[]> {
@@ -38,7 +36,7 @@ export async function lockConversations(
 ): Promise<ErasedConversation[]> {
   return tx.all(
     `select id, reference, customer_name, customer_phone from conversations
-      where ${ownIdIn(tx, '$1', '$2')} and erased_at is null order by id ${LOCKED[tx.engine]}`,
+      where ${ownIdIn(tx, '$1', '$2')} and erased_at is null order by id ${FOR_UPDATE[tx.engine]}`,
     [merchantId, ids],
   );
 }

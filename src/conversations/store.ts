@@ -1,12 +1,13 @@
 import type { MerchantId } from '../contract/ids.ts';
 import {
   type Database,
+  type Dialect,
+  type Engine,
   inTransaction,
-  type Param,
   type Queries,
   type Transaction,
 } from '../database/database.ts';
-import { ownIdIn } from '../database/ids.ts';
+import { FOR_UPDATE, ownIdIn } from '../database/ids.ts';
 import { insertRows } from '../database/insert.ts';
 import type { NewConversation } from './rules.ts';
 import { customersChanged } from './searchChange.ts';
@@ -41,10 +42,11 @@ export async function insertConversation(
 ): Promise<number | undefined> {
   const given = [{ reference, name: name || phone || NO_NAME, phone }];
   const [row] = await insertUnknown(tx, merchantId, given, at);
+  if (row) await countBytes(tx, merchantId, CONVERSATION_BYTES);
   return row?.id;
 }
 
-/** Adds those whose reference is new to the merchant. */
+/** Adds those whose reference is new to the merchant. The caller counts them, after all it does with conversations. */
 async function insertUnknown(
   tx: Transaction,
   merchantId: MerchantId,
@@ -56,12 +58,10 @@ async function insertUnknown(
     ...{ merchant_id: merchantId, reference, customer_name: name, customer_phone: phone },
     ...{ created_at: time, updated_at: time },
   }));
-  const added = await insertRows<Conversation>(tx, 'conversations', rows, {
+  return insertRows<Conversation>(tx, 'conversations', rows, {
     onConflict: '(merchant_id, reference) do nothing',
     returning: COLUMNS,
   });
-  if (added.length > 0) await countBytes(tx, merchantId, added.length * CONVERSATION_BYTES);
-  return added;
 }
 
 /** Oldest first, after the one with this id. */
@@ -90,28 +90,80 @@ export function upsertConversations(
   at: Date,
 ): Promise<{ added: number; updated: number }> {
   return inTransaction(queries, async (tx) => {
-    const added = await insertUnknown(tx, merchantId, conversations, at);
+    const known = await findByReferences(tx, merchantId, conversations);
+    const isKnown = ({ reference }: NewConversation) => known.has(reference!);
+    const unknown = conversations.filter((given) => !isKnown(given));
+    const added = await insertUnknown(tx, merchantId, unknown, at);
     const isAdded = new Set(added.map(({ reference }) => reference));
-    const known = conversations.filter(({ reference }) => !isAdded.has(reference));
-    if (known.length === 0) return { added: added.length, updated: 0 };
-    const params: Param[] = [merchantId, at.toISOString()];
-    const rows = known.map(({ reference, name, phone }) => {
-      const last = params.push(reference, name, phone);
-      return `($${last - 2}, $${last - 1}, $${last})`;
+    const others = conversations.filter(({ reference, name, phone }) => {
+      const row = known.get(reference!);
+      // Somebody else has added it at this moment.
+      if (!row) return !isAdded.has(reference);
+      return row.customer_name !== name || row.customer_phone !== phone;
     });
-    const updated = await tx.run<{ id: number }>(
-      `with given (own_reference, new_name, new_phone) as (values ${rows})
-        update conversations set customer_name = new_name, customer_phone = ${rightPhone('new_phone')}, updated_at = $2
-        from given where merchant_id = $1 and reference = own_reference
-          and reference in (select own_reference from given)
-          and (customer_name <> new_name or customer_phone <> ${rightPhone('new_phone')})
-        returning id`,
-      params,
-    );
-    const ids = updated.map(({ id }) => id);
-    await customersChanged(tx, merchantId, ids);
-    return { added: added.length, updated: ids.length };
+    const updated = await updateByReferences(tx, merchantId, others, at);
+    // The reference of an erased customer is free again.
+    const gone = others.filter(({ reference }) => !updated.found.has(reference!));
+    const again = await insertUnknown(tx, merchantId, gone, at);
+    const count = added.length + again.length;
+    await customersChanged(tx, merchantId, updated.ids);
+    if (count > 0) await countBytes(tx, merchantId, count * CONVERSATION_BYTES);
+    return { added: count, updated: updated.ids.length };
   });
+}
+
+/** SQL: the merchant's conversations with the references in $2. */
+const ownReferenceIn = (queries: Dialect) => ownIdIn(queries, '$1', '$2', 'reference', 'text');
+const referencesOf = (conversations: readonly NewConversation[]) =>
+  conversations.map(({ reference }) => reference!);
+
+async function findByReferences(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversations: readonly NewConversation[],
+): Promise<Map<string, Pick<Conversation, 'customer_name' | 'customer_phone'>>> {
+  const rows = await queries.all<Conversation & { reference: string }>(
+    `select reference, customer_name, customer_phone from conversations
+      where ${ownReferenceIn(queries)}`,
+    [merchantId, referencesOf(conversations)],
+  );
+  return new Map(rows.map((row) => [row.reference, row]));
+}
+
+const ELEMENTS: Readonly<Record<Engine, string>> = {
+  sqlite: 'json_each($2)',
+  postgres: 'json_array_elements(cast($2 as json)) as elements (value)',
+};
+
+/** Returns the references that exist, and the ids of those that it has changed. */
+async function updateByReferences(
+  tx: Transaction,
+  merchantId: MerchantId,
+  conversations: readonly NewConversation[],
+  at: Date,
+): Promise<{ found: ReadonlySet<string>; ids: number[] }> {
+  if (conversations.length === 0) return { found: new Set(), ids: [] };
+  const references = referencesOf(conversations);
+  // Whoever corrects a number holds this lock: the update sees which numbers are wrong.
+  const locked = await tx.all<{ reference: string }>(
+    `select reference from conversations where ${ownReferenceIn(tx)}
+      order by id ${FOR_UPDATE[tx.engine]}`,
+    [merchantId, references],
+  );
+  const updated = await tx.run<{ id: number }>(
+    `with given (own_reference, new_name, new_phone) as materialized (
+        select value ->> 0, value ->> 1, value ->> 2 from ${ELEMENTS[tx.engine]})
+      update conversations set customer_name = new_name, customer_phone = ${rightPhone('new_phone')}, updated_at = $3
+      from given where merchant_id = $1 and reference = own_reference
+        and (customer_name <> new_name or customer_phone <> ${rightPhone('new_phone')})
+      returning id`,
+    [
+      merchantId,
+      JSON.stringify(conversations.map(({ reference, name, phone }) => [reference, name, phone])),
+      at.toISOString(),
+    ],
+  );
+  return { found: new Set(locked.map(({ reference }) => reference)), ids: updated.map(({ id }) => id) };
 }
 
 /**
@@ -134,7 +186,11 @@ export async function upsertConversation(
   }
   if (!known) await reserve(CONVERSATION_BYTES);
   return inTransaction(queries, async (tx) => {
-    const add = async () => (await insertUnknown(tx, merchantId, [given], at))[0];
+    const add = async () => {
+      const [added] = await insertUnknown(tx, merchantId, [given], at);
+      if (added) await countBytes(tx, merchantId, CONVERSATION_BYTES);
+      return added;
+    };
     // The reference is free again if the customer was erased a moment ago.
     const row = (await add()) ?? (await updateByReference(tx, merchantId, given, at)) ?? (await add());
     if (!row) throw new Error('the insert returned no row');

@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Engine, Queries, Transaction } from '../database/database.ts';
+import type { Queries, Transaction } from '../database/database.ts';
+import { FOR_UPDATE } from '../database/ids.ts';
 import { customersChanged } from './searchChange.ts';
 
 /** Numbers of customers that turned out to be wrong. An assistant does not know, and goes on to give them. */
@@ -21,8 +22,6 @@ export async function findRightPhone(
   return row?.replaced_by ?? phone;
 }
 
-const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
-
 /** Locks a conversation until the transaction ends, and returns its customer's number. */
 export async function lockCustomerPhone(
   tx: Transaction,
@@ -30,7 +29,7 @@ export async function lockCustomerPhone(
   conversationId: number,
 ): Promise<string> {
   const row = await tx.one<{ customer_phone: string }>(
-    `select customer_phone from conversations where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`,
+    `select customer_phone from conversations where merchant_id = $1 and id = $2 ${FOR_UPDATE[tx.engine]}`,
     [merchantId, conversationId],
   );
   return row?.customer_phone ?? '';

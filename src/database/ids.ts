@@ -24,12 +24,13 @@ export const ownIdIn = (
   merchant: string,
   ids: string,
   column = 'id',
+  type: 'bigint' | 'text' = 'bigint',
 ): string => {
   if (engine === 'sqlite')
     return `(merchant_id, ${column}) in (select ${merchant}, value from json_each(${ids}))`;
   return isSpread
-    ? `merchant_id = ${merchant} and ${column} = any(cast(${ids} as bigint[]))`
-    : `(merchant_id, ${column}) in (select cast(${merchant} as bigint), unnest(cast(${ids} as bigint[])))`;
+    ? `merchant_id = ${merchant} and ${column} = any(cast(${ids} as ${type}[]))`
+    : `(merchant_id, ${column}) in (select cast(${merchant} as bigint), unnest(cast(${ids} as ${type}[])))`;
 };
 
 /** The condition that `column` is one of the few values that a select returns. */
@@ -57,3 +58,6 @@ export const numberRows = (engine: Engine, columns: readonly string[]): string =
   const values = columns.map((column, index) => `n${index}.value as ${column}`);
   return `select ${values}, n0.key + 1 as place from ${first!.from} ${joins.join(' ')}`;
 };
+
+/** SQL: a select keeps its rows locked until the transaction ends. SQLite runs one transaction at a time. */
+export const FOR_UPDATE: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };

@@ -2,7 +2,7 @@ import type { Event, EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Engine, Param, Queries, Reads, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
-import { idIn, ownIdIn } from '../database/ids.ts';
+import { FOR_UPDATE, idIn, ownIdIn } from '../database/ids.ts';
 import { insertRows } from '../database/insert.ts';
 import { readOfMerchants } from '../database/ofMerchants.ts';
 
@@ -25,8 +25,6 @@ const KEPT_MAX = 100_000;
 
 /** What an event keeps when it gets its position. */
 const FIELDS = 'type, at, notification_id, data, content';
-
-const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
 
 /**
  * The condition that a merchant's log has, or will have, events after a position. Not `exists`: PostgreSQL would read all
@@ -101,7 +99,7 @@ export async function numberBatch(database: Database, merchantId: MerchantId): P
       [merchantId],
     );
     const log = await tx.one<{ last_position: number }>(
-      `select last_position from event_logs where merchant_id = $1 ${LOCKED[tx.engine]}`,
+      `select last_position from event_logs where merchant_id = $1 ${FOR_UPDATE[tx.engine]}`,
       [merchantId],
     );
     const rows = await tx.all<{ seq: number }>(

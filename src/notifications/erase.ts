@@ -1,7 +1,7 @@
 import type { PersonName } from '../auth/people.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
-import { ownIdIn } from '../database/ids.ts';
+import { FOR_UPDATE, ownIdIn } from '../database/ids.ts';
 import { insertRows } from '../database/insert.ts';
 import { removeNotifications } from './retention.ts';
 import { lockNotification } from './store.ts';
@@ -58,8 +58,10 @@ export async function removeForGood(
 ): Promise<void> {
   const own = ownIdIn(tx, '$1', '$2');
   // In the lock order: see `Transaction`.
-  const locked = tx.engine === 'postgres' ? 'for update' : '';
-  await tx.all(`select id from notifications where ${own} order by id ${locked}`, [merchantId, ids]);
+  await tx.all(`select id from notifications where ${own} order by id ${FOR_UPDATE[tx.engine]}`, [
+    merchantId,
+    ids,
+  ]);
   await tx.run(`delete from asks where ${own}`, [merchantId, ids]);
   await removeNotifications(tx, merchantId, ids);
 }

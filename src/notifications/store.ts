@@ -6,7 +6,7 @@ import { customerPhoneOf, erasedAtOf, referenceOf, wrongPhonesOf } from '../conv
 import { batchPerTick } from '../database/batchPerTick.ts';
 import { defineChange } from '../database/chain.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
-import { numberRows, ownIdIn } from '../database/ids.ts';
+import { FOR_UPDATE, numberRows, ownIdIn } from '../database/ids.ts';
 import { JSON_TEXT } from '../database/text.ts';
 import type { CountryCode } from '../delivery/phone.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
@@ -154,14 +154,12 @@ export async function findExisting(
   return new Set(rows.map(({ id }) => id));
 }
 
-const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
-
 /**
  * Locks a notification until the transaction ends, for a caller that locks other rows before it answers. Returns whether
  * it exists.
  */
 export async function lockNotification(tx: Queries, merchantId: MerchantId, id: number): Promise<boolean> {
-  const sql = `select id from notifications where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`;
+  const sql = `select id from notifications where merchant_id = $1 and id = $2 ${FOR_UPDATE[tx.engine]}`;
   return (await tx.one(sql, [merchantId, id])) !== undefined;
 }
 

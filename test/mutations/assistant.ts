@@ -135,7 +135,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     {
       name: 'events get their positions in the order of their transactions',
       file: 'src/events/log.ts',
-      find: `select last_position from event_logs where merchant_id = $1 \${LOCKED[tx.engine]}`,
+      find: `select last_position from event_logs where merchant_id = $1 \${FOR_UPDATE[tx.engine]}`,
       replace: `select coalesce(max(seq), 0) as last_position from new_events where merchant_id = $1`,
       test: 'misses nothing of many writers at once',
     },

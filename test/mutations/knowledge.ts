@@ -148,9 +148,9 @@ export const KNOWLEDGE_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'two edits at once read the same version',
-      file: 'src/knowledge/search/fulltext.ts',
-      find: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: 'for update' };`,
-      replace: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: '' };`,
+      file: 'src/knowledge/documents/lock.ts',
+      find: '`select ${FIELDS} from documents where merchant_id = $1 and id = $2 ${FOR_UPDATE[tx.engine]}`',
+      replace: '`select ${FIELDS} from documents where merchant_id = $1 and id = $2`',
       test: 'keeps both changes when one person edits the title and another the body',
     },
   ]),

@@ -1,5 +1,6 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
 import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
+import { FOR_UPDATE } from '../../database/ids.ts';
 import { tokenInvalid } from '../../errors.ts';
 import { userAt } from '../events.ts';
 import { endSessionsOf, isOpenSession } from '../sessions/store.ts';
@@ -84,7 +85,7 @@ async function lockUser(
 ): Promise<{ merchant_id: number | null; second_factor_at: string | null } | undefined> {
   const user = await tx.one<{ merchant_id: number | null; second_factor_at: string | null }>(
     `select merchant_id, second_factor_at from users where id = $1
-      ${tx.engine === 'postgres' ? 'for update' : ''}`,
+      ${FOR_UPDATE[tx.engine]}`,
     [userId],
   );
   return sessionId === undefined || (await isOpenSession(tx, sessionId)) ? user : undefined;

@@ -1,8 +1,8 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Queries } from '../../database/database.ts';
-import { ownIdIn } from '../../database/ids.ts';
-import { elementsOf, LOCKED } from '../search/fulltext.ts';
+import { FOR_UPDATE, ownIdIn } from '../../database/ids.ts';
+import { elementsOf } from '../search/fulltext.ts';
 import { FIELDS } from './columns.ts';
 
 /** Locks a document until the transaction ends. Undefined if the merchant has no such document. */
@@ -12,10 +12,10 @@ export async function lockDocument(
   id: number | undefined,
 ): Promise<Document | undefined> {
   if (id === undefined || !Number.isSafeInteger(id)) return undefined;
-  return tx.one(`select ${FIELDS} from documents where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`, [
-    merchantId,
-    id,
-  ]);
+  return tx.one(
+    `select ${FIELDS} from documents where merchant_id = $1 and id = $2 ${FOR_UPDATE[tx.engine]}`,
+    [merchantId, id],
+  );
 }
 
 /**
@@ -28,7 +28,7 @@ export async function lockDocumentsByTitle(
   merchantId: MerchantId,
   titles: readonly string[],
 ): Promise<Map<string, Document>> {
-  return byTitle(tx, merchantId, titles, LOCKED[tx.engine]);
+  return byTitle(tx, merchantId, titles, FOR_UPDATE[tx.engine]);
 }
 
 /** The same without locks, to tell what an import would do. */

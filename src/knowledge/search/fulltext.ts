@@ -55,9 +55,6 @@ const ELEMENTS: Record<Engine, (parameter: string) => string> = {
 
 export const elementsOf = (engine: Engine, parameter: string) => ELEMENTS[engine](parameter);
 
-/** Locks the rows until the transaction ends. SQLite runs one write transaction at a time. */
-export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: 'for update' };
-
 function termText(engine: Engine, merchantId: MerchantId, { word, isPrefix }: Term): string {
   const { quote, isPrefix: mark } = SYNTAX[engine];
   return `${quote}${merchantId}:${word.replaceAll(/['"\\\s]/g, '')}${quote}${isPrefix ? mark : ''}`;
