@@ -190,4 +190,23 @@ onEachEngine('the number of sessions', (engine) => {
     const open = 'select id from sessions where user_id = $1 and revoked_at is null';
     assert.equal((await deskbell.database.all(open, [user.id])).length, 4);
   });
+
+  it('may have been very large before there was a limit: the user can still sign in', async () => {
+    const { database, clock } = deskbell;
+    const user = await addUser(deskbell);
+    const first = (await login(deskbell, user)).json;
+    // More than a statement can have parameters.
+    await database.run(
+      `with recursive n (i) as (select 1 union all select i + 1 from n where i < 33000)
+        insert into sessions (id, user_id, created_at, expires_at)
+          select concat('many ', i), cast($1 as bigint), $2, $3 from n`,
+      [user.id, '2026-01-01T00:00:00.000Z', new Date(clock.now().getTime() + 86_400_000).toISOString()],
+    );
+    assert.equal((await login(deskbell, user)).status, 200);
+    const open = 'select id from sessions where user_id = $1 and revoked_at is null';
+    assert.equal((await database.all(open, [user.id])).length, 4);
+    const ended = 'select count(*) as count from revocations where user_id = $1';
+    assert.equal((await database.one<{ count: number }>(ended, [user.id]))!.count, 33_000 - 2);
+    assert.equal((await me(deskbell, first.access_token)).status, 200);
+  });
 });

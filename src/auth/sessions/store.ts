@@ -164,20 +164,23 @@ export async function endOldestSessions(
   database.signal(REVOCATIONS);
 }
 
+const ENDED_AT_ONCE = 1000;
+
 interface Ended {
   id: string;
   user_id: number;
 }
 
-/** Every process then refuses the access tokens of these sessions. */
+/** Every process then refuses the access tokens of these sessions. A statement cannot have any number of parameters. */
 async function revoke(tx: Transaction, ended: readonly Ended[], at: Date): Promise<void> {
-  if (ended.length === 0) return;
-  const params: Param[] = [at.toISOString()];
-  const rows = ended.map(({ id, user_id }) => {
-    const last = params.push(id, user_id);
-    return `($${last - 1}, $${last}, $1)`;
-  });
-  await tx.run(`insert into revocations (session_id, user_id, revoked_at) values ${rows}`, params);
+  for (let from = 0; from < ended.length; from += ENDED_AT_ONCE) {
+    const params: Param[] = [at.toISOString()];
+    const rows = ended.slice(from, from + ENDED_AT_ONCE).map(({ id, user_id }) => {
+      const last = params.push(id, user_id);
+      return `($${last - 1}, $${last}, $1)`;
+    });
+    await tx.run(`insert into revocations (session_id, user_id, revoked_at) values ${rows}`, params);
+  }
 }
 
 export async function endSession(
@@ -210,8 +213,6 @@ export async function endSessionsOf(
   await revoke(tx, rows, at);
   return rows.length;
 }
-
-const ENDED_AT_ONCE = 1000;
 
 /** Everybody has to sign in again. Returns how many sessions it ended. */
 export async function endAllSessions(database: Database, at: Date): Promise<number> {
