@@ -6,7 +6,7 @@ import { waitsArrive } from './arrivals.ts';
 import { ASK, useAsks } from './asking.ts';
 import { assertError, NOTIFICATIONS, onEachEngine, startSecondServer, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
-import { AURORA_ID } from './shops.ts';
+import { AURORA_ID, until } from './shops.ts';
 
 onEachEngine('the end of an ask', (engine) => {
   const deskbell = useDeskbell(engine);
@@ -110,6 +110,32 @@ onEachEngine('the end of an ask', (engine) => {
       .filter(({ type, data }) => type === 'notification.expired' && asks.includes(data.notification_id))
       .map(({ data }) => data.notification_id);
     assert.deepEqual(expired.sort(), asks.sort());
+  });
+
+  it('an ask does not expire if it is asked again at that moment', async () => {
+    const { database } = deskbell;
+    const { id } = (await ask({ question: question(), customer: customer(), expires_in_seconds: 60 })).json;
+    const expires = (at: string) =>
+      [`update asks set expires_at = $3 where merchant_id = $1 and id = $2`, [AURORA_ID, id, at]] as const;
+    await database.run(...expires('2020-01-01T00:00:00.000Z'));
+    let looking: Promise<unknown> | undefined;
+    await database.transaction(async (tx) => {
+      await tx.run(...expires('2099-01-01T00:00:00.000Z'));
+      looking = call('GET', `${ASK}/${id}`);
+      if (engine === 'postgres')
+        await until('the other waits', async () => {
+          const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+          return (await database.all(waiting)).length > 0;
+        });
+    });
+    await looking;
+    assert.equal((await call('GET', `${ASK}/${id}`)).json.status, 'waiting');
+    const token = await deskbell.signIn();
+    const { events } = (await deskbell.call('GET', '/api/v1/events/log?after=0&limit=500', { token })).json;
+    const types = (events as { type: string; data: { notification_id: number } }[])
+      .filter(({ data }) => data.notification_id === id)
+      .map(({ type }) => type);
+    assert.deepEqual(types, ['notification.requested']);
   });
 
   it('asking again after the expiry waits again for the same notification', async () => {

@@ -4,6 +4,7 @@ import { SERVER } from '../src/audit/record.ts';
 import { createOutbox } from '../src/delivery/queue/enqueue.ts';
 import type { Worker } from '../src/delivery/worker/worker.ts';
 import { beginErasure } from '../src/erasure/begin.ts';
+import { ASK, useAsks } from './asking.ts';
 import { tablesWith } from './canaries.ts';
 import { CANARIES, callsOf, erased, PHONE } from './erasing.ts';
 import { assertError, onEachEngine, useDeskbell } from './harness.ts';
@@ -100,6 +101,16 @@ onEachEngine('a customer who is being erased', (engine) => {
       shop.receiver.received.map(({ json }) => json.data.recipient),
       [NEIGHBOUR, NEIGHBOUR],
     );
+  });
+
+  it('no longer asks: the assistant can still cancel the question', async () => {
+    const { call, conversation } = callsOf(deskbell);
+    const { ask, call: callAsAssistant } = useAsks(deskbell);
+    const conversation_id = await conversation('zqx-cancel');
+    const { id } = (await ask({ question: 'zqxcancel?', conversation_id })).json;
+    assert.equal((await call('DELETE', `/conversation/${conversation_id}`)).status, 202);
+    const { status, json } = await callAsAssistant('DELETE', `${ASK}/${id}`);
+    assert.deepEqual([status, json.status], [200, 'cancelled']);
   });
 
   it('gets no answer from somebody who had read the question before', async () => {

@@ -106,6 +106,9 @@ onEachEngine('reopening a notification', (engine) => {
       await resolve(id, { undo_seconds });
       const replies = await Promise.all(Array.from({ length: 5 }, () => reopen(id)));
       assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 409, 409, 409, 409]);
+      for (const { status, json } of replies)
+        if (status === 409)
+          assert.equal(json.detail, 'This notification is pending: there is nothing to reopen.');
       const reopened = (await eventsOf(id)).filter((type) => type === 'notification.reopened');
       assert.equal(reopened.length, undo_seconds === 0 ? 1 : 0);
     }

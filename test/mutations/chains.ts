@@ -50,9 +50,16 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'an ask that two servers look at expires twice',
       file: 'src/notifications/asks/end.ts',
-      find: ' and notifications.updated_at = r.updated_at',
+      find: 'if (expired.length === 0) return false;',
       replace: '',
       test: 'an ask that many look at when it expires does so once',
+    },
+    {
+      name: 'an ask that is asked again is told as expired',
+      file: 'src/notifications/asks/end.ts',
+      find: 'if (expired.length === 0) return false;',
+      replace: '',
+      test: 'an ask does not expire if it is asked again at that moment',
     },
   ]),
   ...caughtBy('test/chain-groups.test.ts', [

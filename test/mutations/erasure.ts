@@ -57,9 +57,8 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a customer who is being erased is answered by somebody who had read the question before',
       file: 'src/notifications/answers/mark.ts',
-      find: `'requested'
-    and \${erasedAtOf('notifications', 'r.merchant_id')} is null\`,`,
-      replace: `'requested'\`,`,
+      find: 'const ANSWERED = answeredIf(IS_NOT_ERASED);',
+      replace: `const ANSWERED = answeredIf('');`,
       test: 'gets no answer from somebody who had read the question before',
     },
     {

@@ -76,7 +76,7 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a reopened question does not wait again',
       file: 'src/notifications/answers/reopen.ts',
-      find: '          waitAgainStep(merchantId, id),\n',
+      find: 'waitAgainStep(merchantId, id),',
       replace: '',
       test: 'lets its ask wait again, which is then answered',
     },

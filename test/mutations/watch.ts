@@ -31,7 +31,7 @@ export const WATCH_MUTATIONS: readonly Mutation[] = [
     {
       name: 'messages that are written together are in the trace of one request',
       file: 'src/telemetry/database.ts',
-      find: 'runWithSpan(span, () => chain.build(ids))',
+      find: 'runWithSpan(parent, () => chain.build(ids))',
       replace: 'chain.build(ids)',
       test: 'of requests at the same moment, each has a trace of its own, down to the call',
     },

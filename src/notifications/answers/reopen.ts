@@ -33,24 +33,28 @@ export async function reopen(
   const values = [{ merchant_id: merchantId, id, at: at.toISOString() }];
   const takenBack = await database.chain({ gate: { shape: HELD, values }, steps: [] }, merchantId);
   if (takenBack.length > 0) return;
-  const found = await database.one<Told & { outcome: string | null }>(
+  const found = await findTold(database, merchantId, id);
+  if (!found) throw notificationNotFound();
+  const resolved = await database.chain(
+    {
+      gate: { shape: RESOLVED, values },
+      steps: [
+        waitAgainStep(merchantId, id),
+        eventsStep(merchantId, [notificationEvent(found, 'reopened', at)]),
+      ],
+    },
+    merchantId,
+  );
+  if (resolved.length > 0) return;
+  // Somebody else may have reopened it since.
+  const now = await findTold(database, merchantId, id);
+  if (!now) throw notificationNotFound();
+  if (now.outcome === null) throw isPending();
+  throw now.outcome === 'answered' ? tooLate() : isCancelled();
+}
+
+const findTold = (database: Database, merchantId: MerchantId, id: number) =>
+  database.one<Told & { outcome: string | null }>(
     'select id, conversation_id, notification_type, outcome from notifications where merchant_id = $1 and id = $2',
     [merchantId, id],
   );
-  const resolved =
-    found &&
-    (await database.chain(
-      {
-        gate: { shape: RESOLVED, values },
-        steps: [
-          waitAgainStep(merchantId, id),
-          eventsStep(merchantId, [notificationEvent(found, 'reopened', at)]),
-        ],
-      },
-      merchantId,
-    ));
-  if (resolved && resolved.length > 0) return;
-  if (!found) throw notificationNotFound();
-  if (found.outcome === null) throw isPending();
-  throw found.outcome === 'answered' ? tooLate() : isCancelled();
-}

@@ -3,11 +3,6 @@ import { JSON_TEXT } from '../../database/text.ts';
 
 /** Parts of other statements that read the ask of a notification. */
 
-/** The condition that the notification's ask has expired, but is still stored as waiting. */
-export const askIsDue = (merchantId: string, id: string, at: string) =>
-  `exists (select 1 from asks k where k.merchant_id = ${merchantId} and k.id = ${id} and k.status = 'waiting'
-    and k.expires_at <= ${at})`;
-
 /** Joins the ask `k` of the notification `row`, if it has one. */
 export const joinAsk = (row: string) =>
   `left join asks k on k.merchant_id = ${row}.merchant_id and k.id = ${row}.id`;

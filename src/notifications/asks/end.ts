@@ -1,13 +1,11 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
 import { namedAuthor } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
-import { defineChange } from '../../database/chain.ts';
 import type { Database, Transaction } from '../../database/database.ts';
-import { eventsStep } from '../../events/record.ts';
-import { markAnswered } from '../answers/mark.ts';
+import { eventsStep, logEvents } from '../../events/record.ts';
+import { markCancelled } from '../answers/mark.ts';
 import { notificationEvent, type Told } from '../event.ts';
-import { findNotification } from '../store.ts';
-import { askIsDue } from './columns.ts';
+import { findNotification, lockNotification, touchNotification } from '../store.ts';
 import { endAskStep } from './endStep.ts';
 
 /** The two ways in which an assistant stops waiting, and what its notification shows of them. */
@@ -26,7 +24,11 @@ export async function cancel(
   if (!notification) return false;
   const by = notification.author_name;
   const rows = await tx.chain({
-    gate: markAnswered(merchantId, id, { answer: CANCELLED, answeredBy: namedAuthor(author, by).author, at }),
+    gate: markCancelled(merchantId, id, {
+      answer: CANCELLED,
+      answeredBy: namedAuthor(author, by).author,
+      at,
+    }),
     steps: [
       endAskStep(merchantId, id, { status: 'cancelled', by, at }),
       eventsStep(merchantId, [notificationEvent(notification, 'cancelled', at)]),
@@ -39,42 +41,25 @@ export async function cancel(
 }
 
 /** Nobody waits for the answer any more. The notification stays in the inbox and counts as changed. */
-export async function expire(
-  database: Database,
-  merchantId: MerchantId,
-  id: number,
-  at: Date,
-): Promise<boolean> {
-  const notification = await database.one<Told & { updated_at: string }>(
-    'select id, conversation_id, notification_type, updated_at from notifications where merchant_id = $1 and id = $2',
-    [merchantId, id],
-  );
-  if (!notification) return false;
-  const row = { merchant_id: merchantId, id, at: at.toISOString() };
-  const rows = await database.chain({
-    gate: { shape: TOUCHED, values: [{ ...row, updated_at: notification.updated_at }] },
-    steps: [
-      { shape: EXPIRED, values: [row] },
-      eventsStep(merchantId, [notificationEvent(notification, 'expired', at)]),
-    ],
+export function expire(database: Database, merchantId: MerchantId, id: number, at: Date): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    // Several processes may look at it at this moment: what follows sees what the one before has done.
+    if (!(await lockNotification(tx, merchantId, id))) return false;
+    const pending = await tx.one<Told>(
+      `select id, conversation_id, notification_type from notifications
+        where merchant_id = $1 and id = $2 and status = 'requested'`,
+      [merchantId, id],
+    );
+    if (!pending) return false;
+    // Not if the customer has asked again meanwhile.
+    const expired = await tx.run(
+      `update asks set status = 'expired'
+        where merchant_id = $1 and id = $2 and status = 'waiting' and expires_at <= $3 returning id`,
+      [merchantId, id, at.toISOString()],
+    );
+    if (expired.length === 0) return false;
+    await touchNotification(tx, merchantId, id, at);
+    await logEvents(tx, merchantId, [notificationEvent(pending, 'expired', at)]);
+    return true;
   });
-  return rows.length > 0;
 }
-
-const COLUMNS = { merchant_id: 'bigint', id: 'bigint', at: 'text' } as const;
-const TOUCHED = defineChange({
-  do: 'update',
-  table: 'notifications',
-  columns: { ...COLUMNS, updated_at: 'text' },
-  set: 'updated_at = r.at',
-  // Whoever waits for this row while another expires it looks at the row again, but not at the ask.
-  where: `notifications.id = r.id and notifications.status = 'requested' and notifications.updated_at = r.updated_at
-    and ${askIsDue('r.merchant_id', 'r.id', 'r.at')}`,
-});
-const EXPIRED = defineChange({
-  do: 'update',
-  table: 'asks',
-  columns: COLUMNS,
-  set: `status = 'expired'`,
-  where: `asks.id = r.id and asks.status = 'waiting' and asks.expires_at <= r.at`,
-});
