@@ -72,6 +72,7 @@ onEachEngine('with an OpenTelemetry collector', (engine) => {
 
     const delivery = await collector.span('the delivery', (span) => traced(span) && span.kind === 5);
     assert.equal(delivery.resource['deskbell.role'], engine === 'postgres' ? 'worker' : 'server');
+    assert.equal(delivery.parentSpanId, request.spanId);
     const sent = await collector.span('the call', (span) => traced(span) && span.name === 'send webhook');
     assert.equal(sent.parentSpanId, delivery.spanId);
     assert.equal(sent.attributes['deskbell.outcome'], 'sent');
@@ -85,7 +86,8 @@ onEachEngine('with an OpenTelemetry collector', (engine) => {
     for (const { attributes } of sql) {
       assert.equal(attributes['db.system.name'], engine === 'postgres' ? 'postgresql' : 'sqlite');
     }
-    assert.ok(sql.some(({ name }) => /deliveries|notifications/.test(name)));
+    const written = sql.find(({ name }) => name === 'INSERT deliveries')!;
+    assert.match(String(written.attributes['db.query.text']), /^update notifications; .*insert deliveries/);
     // Every span leads to the caller's.
     for (const span of spans) {
       let top = span;
@@ -105,26 +107,27 @@ onEachEngine('with an OpenTelemetry collector', (engine) => {
     );
     const before = receiver.received.length;
     const traceOf = (index: number) => `${index + 1}`.padStart(32, 'a');
+    const write = async (path: string, body: object, index: number, flags: string) => {
+      const headers = { traceparent: `00-${traceOf(index)}-${PARENT}-${flags}` };
+      const reply = await call(server.url, 'POST', path, { token, body, headers });
+      assert.equal(reply.status, 200, reply.text);
+    };
     await Promise.all(
-      raised.map(async ({ headers }, index) => {
-        const reply = await call(server.url, 'POST', `${headers.get('location')}/answer`, {
-          token,
-          body: { answer: `Answer ${index}` },
-          headers: { traceparent: `00-${traceOf(index)}-${PARENT}-01` },
-        });
-        assert.equal(reply.status, 200, reply.text);
-      }),
+      raised.flatMap(({ headers }, index) => [
+        write(`${headers.get('location')}/answer`, { answer: `Answer ${index}` }, index, '01'),
+        // Nobody wants a trace of these.
+        write('/api/v1/conversation/1/send', { text: `Sent ${index}` }, index + raised.length, '00'),
+      ]),
     );
     const calls = () => receiver.received.slice(before);
-    await until('all are sent', () => calls().length === raised.length);
-    const traces = calls().map(({ json, headers }) => [
-      json.data.content,
-      String(headers.traceparent).split('-')[1],
-    ]);
-    assert.deepEqual(
-      traces.sort(),
-      raised.map((_, index) => [`Answer ${index}`, traceOf(index)]),
+    await until('all are sent', () => calls().length === 2 * raised.length);
+    const traces = new Map(
+      calls().map(({ json, headers }) => [json.data.content, String(headers.traceparent).split('-')[1]!]),
     );
+    for (const index of raised.keys()) {
+      assert.equal(traces.get(`Answer ${index}`), traceOf(index));
+      assert.doesNotMatch(traces.get(`Sent ${index}`)!, /^a{30}/);
+    }
   });
 
   it('log lines have the ids of the trace, on standard output and in what is exported', async () => {

@@ -1,6 +1,6 @@
 import { type Chain, type ChainWithIds, describeChain } from '../database/chain.ts';
 import type { Database, Param, Queries, Transaction } from '../database/database.ts';
-import { currentSpan, runWithSpan, type Tracer, traced } from '../tracing.ts';
+import { currentSpan, runWithSpan, type Span, type Tracer, traced } from '../tracing.ts';
 
 const SYSTEMS = { sqlite: 'sqlite', postgres: 'postgresql' } as const;
 const TEXT_MAX = 4096;
@@ -11,7 +11,7 @@ const TEXT_MAX = 4096;
  */
 export function traceDatabase(database: Database, tracer: Tracer): Database {
   const queriesOf = <Q extends Queries | Transaction>(queries: Q): Q => {
-    const inSpan = <T>(sql: string, work: () => Promise<T>): Promise<T> => {
+    const inSpan = <T>(sql: string, work: (span?: Span) => Promise<T>): Promise<T> => {
       const parent = currentSpan();
       if (!parent?.isRecorded) return work();
       const { operation, table } = describe(sql);
@@ -29,10 +29,16 @@ export function traceDatabase(database: Database, tracer: Tracer): Database {
       all: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.all<Row>(sql, params)),
       one: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.one<Row>(sql, params)),
       run: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.run<Row>(sql, params)),
-      chain: <Row>(chain: Chain | ChainWithIds, ...owner: []) =>
-        inSpan('build' in chain ? 'chain' : describeChain(chain), () =>
-          queries.chain<Row>('build' in chain ? builtInSpan(chain) : chain, ...owner),
-        ),
+      chain: <Row>(chain: Chain | ChainWithIds, ...owner: []) => {
+        if (!('build' in chain))
+          return inSpan(describeChain(chain), () => queries.chain<Row>(chain, ...owner));
+        const parent = currentSpan();
+        // Its steps are not known before.
+        const tables = Object.keys(chain.newIds);
+        return inSpan(tables.length > 0 ? `insert into ${tables}` : 'chain', (span) =>
+          queries.chain<Row>(builtIn(chain, parent, span), ...owner),
+        );
+      },
     };
   };
 
@@ -40,10 +46,11 @@ export function traceDatabase(database: Database, tracer: Tracer): Database {
     ...queriesOf(database),
     transaction(work) {
       const parent = currentSpan();
-      if (!parent?.isRecorded) return database.transaction(work);
+      // The engine may call it from the work of another request.
+      if (!parent?.isRecorded)
+        return database.transaction((tx) => runWithSpan(parent, () => work(queriesOf(tx))));
       const attributes = { 'db.system.name': SYSTEMS[database.engine] };
       return traced(tracer, { name: 'transaction', kind: 'client', attributes, parent }, (span) =>
-        // The engine may call it from the work of another request.
         database.transaction((tx) => runWithSpan(span, () => work(queriesOf(tx)))),
       );
     },
@@ -53,10 +60,14 @@ export function traceDatabase(database: Database, tracer: Tracer): Database {
 }
 
 /** Chains of several requests run together, so the engine may build one in the work of another request. */
-function builtInSpan(chain: ChainWithIds): ChainWithIds {
-  const span = currentSpan();
-  return { ...chain, build: (ids) => runWithSpan(span, () => chain.build(ids)) };
-}
+const builtIn = (chain: ChainWithIds, parent: Span | undefined, span: Span | undefined): ChainWithIds => ({
+  ...chain,
+  build(ids) {
+    const built = runWithSpan(parent, () => chain.build(ids));
+    span?.set({ 'db.query.text': describeChain(built) });
+    return built;
+  },
+});
 
 const descriptions = new Map<string, { operation: string; table: string | undefined }>();
 const DESCRIPTIONS_MAX = 5000;
