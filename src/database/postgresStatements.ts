@@ -10,6 +10,12 @@ import { isQueryTimeout, translatePostgresError } from './postgresErrors.ts';
 /** The most for one statement. In a request, what is left of its time bounds it: see `deadline.ts`. */
 export const QUERY_TIMEOUT_MS = 3000;
 
+/**
+ * Statements with more parameters insert many rows, and each number of rows is a text of its own: PostgreSQL would keep a
+ * plan of up to 1 MB for each, on every connection.
+ */
+const PREPARED_PARAMS_MAX = 64;
+
 export type Query = <Row>(sql: string, params?: readonly Param[]) => Promise<Row[]>;
 
 /** All kinds of queries, by one function. On a cluster, a chain needs that of a transaction. */
@@ -74,7 +80,7 @@ export function createStatements({ preparedStatements, onUnavailable }: Statemen
       const result = await client.query({
         text: sql,
         values: [...params],
-        name: preparedStatements ? nameOf(sql) : undefined,
+        name: preparedStatements && params.length <= PREPARED_PARAMS_MAX ? nameOf(sql) : undefined,
         query_timeout: Math.min(leftMs, QUERY_TIMEOUT_MS),
       } as pg.QueryConfig);
       return result.rows as Row[];

@@ -126,7 +126,7 @@ export function postgresStore(client: pg.Client, { inTransaction } = { inTransac
       const counters: Record<string, number> = {};
       for (const { name, sequence } of sequences) {
         const [row] = await all<{ last: number }>(
-          `select case when is_called then last_value else 0 end as last from ${sequence}`,
+          `select case when is_called then last_value else last_value - 1 end as last from ${sequence}`,
         );
         counters[name] = row!.last;
       }
