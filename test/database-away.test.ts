@@ -186,6 +186,7 @@ function survives({ begin, end, breaksConnections }: Fault): void {
       }
     } finally {
       done = true;
+      assert.equal(server.child.exitCode, null, server.stdout() + server.stderr());
     }
     const refused = (await Promise.all(writers)).flat();
     assert.ok(refused.length > 0);
