@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -24,6 +25,19 @@ import { until } from './shops.ts';
  */
 const REQUEST_MAX_MS = 15_000;
 const RECOVERY_MAX_MS = 15_000;
+
+/** What PostgreSQL sends at the end of a start: it is ready, outside a transaction. */
+const READY = Buffer.from('5a0000000549', 'hex');
+/** The error of a connection that an administrator ends. */
+const REASON = Buffer.from(
+  'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0',
+);
+const ENDED = Buffer.concat([Buffer.from('E'), lengthOf(REASON), REASON]);
+function lengthOf(body: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(body.length + 4);
+  return length;
+}
 
 interface Fault {
   title: string;
@@ -70,6 +84,40 @@ if (engines.includes('postgres')) {
   for (const fault of FAULTS) {
     describe(`PostgreSQL ${fault.title} while a server runs`, () => survives(fault));
   }
+  it('PostgreSQL ends a connection in the moment in which it becomes ready', async () => {
+    const { hostname, port } = new URL(postgres.url);
+    const sockets = new Set<Socket>();
+    let endsReady = false;
+    const proxy = createServer((client) => {
+      const upstream = connect(Number(port), hostname);
+      for (const socket of [client, upstream]) {
+        sockets.add(socket);
+        socket.on('error', () => {}).on('close', () => [client, upstream].map((each) => each.destroy()));
+      }
+      client.pipe(upstream);
+      upstream.on('data', (data) => {
+        if (endsReady && data.subarray(-READY.length).equals(READY)) client.end(Buffer.concat([data, ENDED]));
+        else client.write(data);
+      });
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const url = new URL(postgres.url);
+    url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const server = await serve({ ...settings(), DATABASE_URL: url.href });
+    try {
+      endsReady = true;
+      for (const socket of sockets) socket.destroy();
+      for (let n = 0; n < 10; n += 1)
+        assert.equal((await call(server.url, 'GET', '/readyz')).status, 503, `${server.stderr()}`);
+      endsReady = false;
+      await until('it recovers', async () => (await call(server.url, 'GET', '/readyz')).status === 200);
+      assert.equal(server.stderr(), '');
+    } finally {
+      await server.stop();
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+    }
+  });
   it('a server stops in time even if it cannot store the statuses of a channel', async () => {
     const server = await serve(settings());
     const [holder, other] = [new pg.Client(postgres.url), new pg.Client(postgres.url)];
@@ -186,7 +234,6 @@ function survives({ begin, end, breaksConnections }: Fault): void {
       }
     } finally {
       done = true;
-      assert.equal(server.child.exitCode, null, server.stdout() + server.stderr());
     }
     const refused = (await Promise.all(writers)).flat();
     assert.ok(refused.length > 0);
@@ -232,7 +279,8 @@ function survives({ begin, end, breaksConnections }: Fault): void {
       return (await otherServer.database.all(sql)).length === 0;
     });
     await begin();
-    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    const ended = await server.stop();
+    assert.deepEqual({ ...ended, stderr: server.stderr() }, { code: 0, signal: null, stderr: '' });
     await end();
   });
 }

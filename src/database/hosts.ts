@@ -31,6 +31,13 @@ const WATCH_EVERY_MS = 1000;
  * server would close it only after a minute, and until then this process would not end.
  */
 class PromptClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    // Without a listener, a broken connection would end the process. The pool adds its own only when it hears that the
+    // connection is ready, and PostgreSQL may end it in the same moment.
+    this.on('error', () => {});
+  }
+
   override connect(): Promise<pg.Client>;
   override connect(callback: ((error: Error) => void) | ((error: null, client: pg.Client) => void)): void;
   override connect(callback?: (error: never, client: never) => void): Promise<pg.Client> | undefined {
@@ -162,7 +169,6 @@ async function findServer(address: PostgresAddress): Promise<PostgresHost> {
       query_timeout: CHOOSE_MAX_MS,
       application_name: 'deskbell hosts',
     });
-    client.on('error', () => {});
     try {
       await client.connect();
       await refuseReadOnly(client, address);

@@ -39,7 +39,6 @@ const SERVER = `select current_database() || ' since ' || extract(epoch from pg_
 /** DATABASE_DIRECT_URL with another database would migrate that one, and nobody would get its signals. */
 export async function refuseOtherServer(query: Query, direct: pg.Client): Promise<void> {
   const [pooled] = await query<{ server: string }>(SERVER);
-  direct.on('error', () => {});
   let server: string | undefined;
   try {
     await direct.connect();

@@ -88,9 +88,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     Client: hosts.Client,
     max: options.poolSize,
   });
-  // Without listeners, a broken connection, idle or in a transaction, would end the process.
+  // Without a listener, a broken connection would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
-  pool.on('connect', (client) => client.on('error', () => {}));
   // The pool drops a client that was ended. Idle ones are taken out once, so that they are released.
   pool.on('release', (_error, client) => {
     if (hosts.isOutdated(client)) client.end().catch(() => {});
@@ -177,7 +176,6 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       application_name: 'deskbell snapshot',
       idle_in_transaction_session_timeout: SNAPSHOT_PAUSE_MAX_MS,
     });
-    client.on('error', () => {});
     const queries = queriesWith((sql, params) => queryOn(client, 0, sql, params), isSpread);
     const { engine, all, one, run } = queries;
     const close = () => {
@@ -283,7 +281,6 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
         application_name: lockOwnerName(name),
       });
-      client.on('error', () => {});
       try {
         await client.connect();
         await lockName(client, name, waitMs, onWait);

@@ -16,7 +16,6 @@ const NO_SIGNALS = `On this database signals (LISTEN, NOTIFY) do not arrive: ser
 /** One line for the operator. Undefined if everything works. */
 export async function engineProblem(newClient: () => pg.Client): Promise<string | undefined> {
   const clients = [newClient(), newClient()] as const;
-  for (const client of clients) client.on('error', () => {});
   try {
     await Promise.all(clients.map((client) => client.connect()));
     return await problemOf(...clients);

@@ -76,7 +76,6 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
       stream: () => socket,
     });
     const disconnectNext = () => endClient(next, socket);
-    next.on('error', () => {});
     next.on('end', () => {
       isConnected = false;
       reconnectLater(next);

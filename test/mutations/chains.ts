@@ -62,6 +62,15 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
       test: 'an ask does not expire if it is asked again at that moment',
     },
   ]),
+  ...caughtBy('test/database-away.test.ts', [
+    {
+      name: 'a connection that breaks when it becomes ready ends the process',
+      file: 'src/database/hosts.ts',
+      find: `this.on('error', () => {});`,
+      replace: '',
+      test: 'PostgreSQL ends a connection in the moment in which it becomes ready',
+    },
+  ]),
   ...caughtBy('test/chain-groups.test.ts', [
     {
       name: 'a caller gets what another chain of its group has found',

@@ -34,7 +34,6 @@ export async function connectPostgres(url: string): Promise<pg.Client> {
     application_name: APPLICATION_NAME,
     types,
   });
-  client.on('error', () => {});
   await client.connect();
   // The role or the database may have limits. The driver does not send a 0.
   for (const limit of ['statement_timeout', 'idle_in_transaction_session_timeout', 'lock_timeout'])

@@ -82,7 +82,6 @@ async function retryLocks(
 /** Its connection is used once: it has other time-outs, and after an error it may have an open transaction. */
 async function connected<T>(newClient: NewClient, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = newClient();
-  client.on('error', () => {});
   try {
     await client.connect();
     return await work(client);
