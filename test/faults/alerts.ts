@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -229,7 +230,10 @@ async function tryAll(postgres: Service, started: { stop(): unknown }[]): Promis
   const requests = new Set<Promise<unknown>>();
   await fires('DeskbellPoolExhausted', async () => {
     if (requests.size > 8) return;
-    const request: Promise<unknown> = post(`${NOTIFICATIONS}/request`, QUESTION)
+    // With a key it needs a transaction, and so a connection. Others share one.
+    const headers = { 'idempotency-key': randomUUID() };
+    const body = QUESTION;
+    const request: Promise<unknown> = call(url, 'POST', `${NOTIFICATIONS}/request`, { token, body, headers })
       .catch(() => {})
       .finally(() => requests.delete(request));
     requests.add(request);
