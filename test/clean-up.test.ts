@@ -3,10 +3,11 @@ import { after, before, it } from 'node:test';
 import pg from 'pg';
 import { cleanUp } from '../src/cleanUp.ts';
 import { expiringMessages } from '../src/conversations/messages.ts';
-import type { Database, Param } from '../src/database/database.ts';
+import type { Param } from '../src/database/database.ts';
 import { removeExpired } from '../src/database/expiry.ts';
 import { createLogger } from '../src/log.ts';
 import { type Deskbell, directUrl, onEachEngine, raise, startDeskbell } from './harness.ts';
+import { watchedWrites } from './watchedWrites.ts';
 
 const CURRENT_ROWS = 5000;
 const DAY_MS = 24 * 60 * 60_000;
@@ -183,19 +184,9 @@ onEachEngine('clean-up', (engine) => {
     ])
       await database.run(`${numbers} ${insert}`, insert.includes('bytes') ? [705] : [at]);
     const counted: string[] = [];
-    const recording: Database = {
-      ...database,
-      transaction: (work) =>
-        database.transaction((tx) =>
-          work({
-            ...tx,
-            run(sql, params) {
-              if (sql.includes('conversation_storage')) counted.push(sql);
-              return tx.run(sql, params);
-            },
-          }),
-        ),
-    };
+    const recording = watchedWrites(database, (sql) => {
+      if (sql.includes('conversation_storage')) counted.push(sql);
+    });
     assert.equal(await removeExpired(recording, expiringMessages(100), clock.now()), merchants);
     assert.equal(counted.length, 1);
     const left = await database.all<{ bytes: number }>(

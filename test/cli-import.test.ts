@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { after, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { upsertConversations } from '../src/conversations/store.ts';
-import type { Database } from '../src/database/database.ts';
 import { run, settingsOf } from './command.ts';
 import { type Deskbell, NOTIFICATIONS, onEachEngine, startDeskbell } from './harness.ts';
 import { BOREALIS_ID, until } from './shops.ts';
+import { watchedWrites } from './watchedWrites.ts';
 
 /** Two full batches and a part of one. */
 const LINES = 2500;
@@ -128,19 +128,7 @@ onEachEngine('importing conversations', (engine) => {
     const { database } = deskbell;
     const given = [{ reference: 'twice', name: 'Second', phone: '+34600000002' }];
     const written: string[] = [];
-    const recording: Database = {
-      ...database,
-      transaction: (work) =>
-        database.transaction((tx) =>
-          work({
-            ...tx,
-            run(sql, params) {
-              written.push(sql);
-              return tx.run(sql, params);
-            },
-          }),
-        ),
-    };
+    const recording = watchedWrites(database, (sql) => written.push(sql));
     assert.deepEqual(await upsertConversations(recording, BOREALIS_ID, given, new Date()), {
       added: 0,
       updated: 0,
