@@ -124,9 +124,9 @@ for (const { name, find, start } of PROXIES) {
         return status;
       };
       const statuses: number[] = [];
-      for (let times = 0; times < 4; times += 1) statuses.push(await send('POST'));
-      assert.ok(received.includes('broken POST'));
-      assert.equal(received.length, 4, `each was sent once: ${received}`);
+      // Caddy chooses a server at random, so the number of requests that this takes differs.
+      while (!received.includes('broken POST')) statuses.push(await send('POST'));
+      assert.equal(received.length, statuses.length, `each was sent once: ${received}`);
       const served = received.filter((line) => line === 'served POST').length;
       assert.equal(statuses.filter((status) => status === 200).length, served);
       // The proxy ignores the server for two seconds after a failure.
