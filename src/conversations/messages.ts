@@ -25,6 +25,18 @@ export const bytesOf = (messages: readonly NewMessage[]): number =>
 const BYTES = `octet_length(text) + coalesce(octet_length(message_id), 0) + ${ROW_BYTES} as bytes`;
 const sumOf = (rows: readonly { bytes: number }[]) => rows.reduce((sum, { bytes }) => sum + bytes, 0);
 
+const UNLESS_KNOWN = '(merchant_id, conversation_id, message_id) where message_id is not null do nothing';
+/** The same text for any number of messages: the databases keep a plan for each text. */
+const insertFrom = (elements: string) =>
+  `insert into conversation_messages (merchant_id, conversation_id, sender, text, at, message_id, created_at)
+    select $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, $4 from ${elements} where true
+    on conflict ${UNLESS_KNOWN} returning ${BYTES}`;
+const INSERT_SQLITE = insertFrom('json_each($3)');
+/** It also counts: with one statement less, recording a message takes 8% less. */
+const INSERT_POSTGRES = `with added as (${insertFrom('json_array_elements(cast($3 as json)) as elements (value)')}),
+    counted as (${renewVersionFrom('added', '$5')})
+    select 1 from added`;
+
 /** Returns how many were stored: the others were known. */
 export async function insertMessages(
   tx: Transaction,
@@ -33,31 +45,23 @@ export async function insertMessages(
   messages: readonly NewMessage[],
   createdAt: Date,
 ): Promise<number> {
-  const added = messages.map(({ from, text, at, messageId }) => ({
-    ...{ merchant_id: merchantId, conversation_id: conversationId, sender: from, text, at: at.toISOString() },
-    ...{ message_id: messageId, created_at: createdAt.toISOString() },
-  }));
-  const onConflict = '(merchant_id, conversation_id, message_id) where message_id is not null do nothing';
-  if (tx.engine === 'postgres' && !tx.isSpread && added.length > 0) {
-    // With one statement less, recording a message takes 8% less. It is the same for any number of messages: PostgreSQL
-    // would keep a plan for each.
-    const stored = await tx.run(
-      `with added as (
-          insert into conversation_messages
-            (merchant_id, conversation_id, sender, text, at, message_id, created_at)
-            select cast($1 as bigint), cast($2 as bigint), r.sender, r.text, r.at, r.message_id, $4
-              from json_to_recordset(cast($3 as json)) as r (sender text, text text, at text, message_id text)
-            on conflict ${onConflict} returning ${BYTES}),
-        counted as (${renewVersionFrom('added', '$5')})
-        select 1 from added`,
-      [merchantId, conversationId, JSON.stringify(added), createdAt.toISOString(), newVersion()],
-    );
-    return stored.length;
-  }
-  const rows = await insertRows<{ bytes: number }>(tx, 'conversation_messages', added, {
-    onConflict,
-    returning: BYTES,
-  });
+  const list = messages.map(
+    ({ from, text, at, messageId }) => [from, text, at.toISOString(), messageId] as const,
+  );
+  const params = [merchantId, conversationId, JSON.stringify(list), createdAt.toISOString()];
+  if (tx.engine === 'postgres' && !tx.isSpread)
+    return (await tx.run(INSERT_POSTGRES, [...params, newVersion()])).length;
+  const rows = tx.isSpread
+    ? await insertRows<{ bytes: number }>(
+        tx,
+        'conversation_messages',
+        list.map(([sender, text, at, message_id]) => ({
+          ...{ merchant_id: merchantId, conversation_id: conversationId, sender, text, at, message_id },
+          created_at: createdAt.toISOString(),
+        })),
+        { onConflict: UNLESS_KNOWN, returning: BYTES },
+      )
+    : await tx.run<{ bytes: number }>(INSERT_SQLITE, params);
   if (rows.length > 0) await renewVersion(tx, merchantId, sumOf(rows));
   return rows.length;
 }

@@ -44,14 +44,12 @@ export async function freeBytes(tx: Transaction, bytes: ReadonlyMap<MerchantId, 
 const RENEWED = `on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes,
         version = excluded.version
       returning merchant_id`;
+const RENEW = `insert into conversation_storage (merchant_id, bytes, version) values ($1, $2, $3) ${RENEWED}`;
 export const newVersion = (): string => randomUUID();
 
 /** The same after a change that everybody hears of, who looks at the conversations. */
 export async function renewVersion(tx: Transaction, merchantId: MerchantId, bytes = 0): Promise<void> {
-  await tx.run(
-    `insert into conversation_storage (merchant_id, bytes, version) values ($1, $2, $3) ${RENEWED}`,
-    [merchantId, bytes, newVersion()],
-  );
+  await tx.run(RENEW, [merchantId, bytes, newVersion()]);
 }
 
 /** SQL: the same for the merchant $1, with the bytes of all rows of another part of the statement, if there are any. */
