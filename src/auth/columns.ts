@@ -31,7 +31,10 @@ export interface NamedAuthor {
   author: Author;
   name: string | null;
 }
-/** A token may outlive its user, to whom no row can refer then. */
+/** A token may outlive its user, to whom no row can refer then. For `insertRows`. */
+export const USER_ID = { column: 'user_id', table: 'users' };
+
+/** The same for an author whose name was looked for. */
 export const namedAuthor = (author: Author, name: string | null): NamedAuthor => ({
   author: name === null && author.userId !== null ? { userId: null, keyId: null } : author,
   name,

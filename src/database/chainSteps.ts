@@ -182,7 +182,7 @@ async function insert(shape: InsertShape, rows: readonly Row[], runner: StepRunn
   const isDrawn = identity !== undefined && !(identity in shape.columns);
   const { sql, columns } = kept(`${runner.engine} ${shape.key} ${isDrawn} ${rows.length}`, () => {
     const names = [...Object.keys(shape.columns), ...(isDrawn ? [identity] : [])];
-    return { sql: valuesSql(table, names, rows.length, onConflict), columns: names };
+    return { sql: valuesSql(table, names, rows.length, { onConflict }), columns: names };
   });
   const ids = isDrawn ? await runner.newIds(table, rows.length) : [];
   await runner.run(

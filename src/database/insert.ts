@@ -1,34 +1,53 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Param, Queries } from './database.ts';
 import { identityOf } from './spread/identity.ts';
-import { valuesParams, valuesSql } from './values.ts';
+import { type Reference, valuesParams, valuesSql } from './values.ts';
 
 interface InsertOptions {
   /** SQL: the conflict's columns and what to do then. */
   onConflict?: string;
   returning?: string;
+  /** All rows have the same value of it. */
+  reference?: Reference;
 }
+
+type Row = Readonly<Record<string, Param>> & { readonly merchant_id: MerchantId };
 
 /**
  * Inserts rows of one merchant with one statement, and returns what it is `returning`. All rows have the same columns. On
- * a cluster their numbers are drawn before: see `identityOf`.
+ * a cluster their numbers are drawn before: see `identityOf`. An insert there cannot look for a reference, either.
  */
 export async function insertRows<Found>(
   queries: Queries,
   table: string,
-  rows: readonly (Readonly<Record<string, Param>> & { readonly merchant_id: MerchantId })[],
-  { onConflict, returning }: InsertOptions = {},
+  given: readonly Row[],
+  { onConflict, returning, reference }: InsertOptions = {},
 ): Promise<Found[]> {
-  const [first] = rows;
+  const [first] = given;
   if (!first) return [];
+  const rows = queries.isSpread && reference ? await withReference(queries, given, reference) : given;
   const identity = queries.isSpread ? identityOf(table) : undefined;
   const isDrawn = identity !== undefined && !(identity in first);
   const ids = isDrawn ? await queries.newIds(table, rows.length) : [];
   const names = [...Object.keys(first), ...(isDrawn ? [identity] : [])];
+  const insert = valuesSql(table, names, rows.length, {
+    onConflict,
+    reference: queries.isSpread ? undefined : reference,
+  });
   return queries.run<Found>(
-    `${valuesSql(table, names, rows.length, onConflict)} ${returning ? `returning ${returning}` : ''}`,
+    `${insert} ${returning ? `returning ${returning}` : ''}`,
     valuesParams(names, rows, (row, name, index) =>
       isDrawn && name === identity ? ids[index]! : (row[name] ?? null),
     ),
   );
+}
+
+async function withReference(
+  queries: Queries,
+  rows: readonly Row[],
+  { column, table }: Reference,
+): Promise<readonly Row[]> {
+  const id = rows[0]![column] ?? null;
+  if (id === null || (await queries.one(`select id from ${table} where id = $1`, [id]))) return rows;
+  return rows.map((row) => ({ ...row, [column]: null }));
 }

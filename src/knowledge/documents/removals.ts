@@ -1,4 +1,4 @@
-import { existingAuthor } from '../../auth/columns.ts';
+import { USER_ID } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Queries } from '../../database/database.ts';
@@ -20,17 +20,16 @@ export async function recordRemoval(
   { id, title }: Pick<Document, 'id' | 'title'>,
   { what, author, at }: { what: 'deleted' | 'wording_removed'; author: Author | null; at: Date },
 ): Promise<void> {
-  const { userId, keyId } = await existingAuthor(tx, merchantId, author);
   const [row] = await insertRows<{ id: number }>(
     tx,
     'knowledge_removals',
     [
       {
         ...{ merchant_id: merchantId, document_id: id, title, what },
-        ...{ user_id: userId, key_id: keyId, at: at.toISOString() },
+        ...{ user_id: author?.userId ?? null, key_id: author?.keyId ?? null, at: at.toISOString() },
       },
     ],
-    { returning: 'id' },
+    { returning: 'id', reference: USER_ID },
   );
   if (row!.id % CLEAN_UP_EVERY > 0) return;
   await tx.run(

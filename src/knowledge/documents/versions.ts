@@ -1,4 +1,4 @@
-import { existingAuthor, keyNameOf } from '../../auth/columns.ts';
+import { keyNameOf, USER_ID } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../../contract/knowledge.ts';
 import type { Queries } from '../../database/database.ts';
@@ -59,13 +59,14 @@ export async function insertVersions(
   documents: readonly Document[],
   { what, author, notificationId, at }: Origin,
 ): Promise<void> {
-  const { userId, keyId } = await existingAuthor(tx, merchantId, author);
   await insertRows(
     tx,
     'document_versions',
     documents.map(({ id, version, title, body }) => ({
       ...{ merchant_id: merchantId, document_id: id, version, title, body, what },
-      ...{ user_id: userId, key_id: keyId, notification_id: notificationId, created_at: at.toISOString() },
+      ...{ user_id: author?.userId ?? null, key_id: author?.keyId ?? null },
+      ...{ notification_id: notificationId, created_at: at.toISOString() },
     })),
+    { reference: USER_ID },
   );
 }

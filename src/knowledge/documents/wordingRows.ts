@@ -1,4 +1,4 @@
-import { authorNameOf, existingAuthor } from '../../auth/columns.ts';
+import { authorNameOf, USER_ID } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document, DocumentWording } from '../../contract/knowledge.ts';
 import type { Queries } from '../../database/database.ts';
@@ -91,15 +91,16 @@ export async function insertWordings(
   { author, at }: WordingOrigin,
 ): Promise<void> {
   if (additions.length === 0) return;
-  const { userId, keyId } = await existingAuthor(tx, merchantId, author);
   const rows = additions.flatMap(({ document, wordings }) =>
     wordings.map(({ text, notificationId }) => ({
       ...{ merchant_id: merchantId, document_id: document.id, text, notification_id: notificationId },
-      ...{ user_id: userId, key_id: keyId, created_at: at.toISOString() },
+      ...{ user_id: author?.userId ?? null, key_id: author?.keyId ?? null, created_at: at.toISOString() },
     })),
   );
   for (let from = 0; from < rows.length; from += INSERTED_AT_ONCE)
-    await insertRows(tx, 'document_wordings', rows.slice(from, from + INSERTED_AT_ONCE));
+    await insertRows(tx, 'document_wordings', rows.slice(from, from + INSERTED_AT_ONCE), {
+      reference: USER_ID,
+    });
 }
 
 /** False if the document has no such wording. */
