@@ -12,8 +12,7 @@ export const CONVERSATION_BYTES = 500;
 export const conversationBytes = (merchantId: string) =>
   `coalesce((select bytes from conversation_storage where merchant_id = ${merchantId}), 0)`;
 
-const COUNTED = `on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes
-      returning merchant_id`;
+const COUNTED = `on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes`;
 
 /** For whoever adds or removes rows, in the same transaction. Fewer bytes are negative. */
 export async function countBytes(tx: Transaction, merchantId: MerchantId, bytes: number): Promise<void> {
@@ -41,9 +40,7 @@ export async function freeBytes(tx: Transaction, bytes: ReadonlyMap<MerchantId, 
   );
 }
 
-const RENEWED = `on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes,
-        version = excluded.version
-      returning merchant_id`;
+const RENEWED = `${COUNTED}, version = excluded.version`;
 const RENEW = `insert into conversation_storage (merchant_id, bytes, version) values ($1, $2, $3) ${RENEWED}`;
 export const newVersion = (): string => randomUUID();
 
@@ -55,7 +52,7 @@ export async function renewVersion(tx: Transaction, merchantId: MerchantId, byte
 /** SQL: the same for the merchant $1, with the bytes of all rows of another part of the statement, if there are any. */
 export const renewVersionFrom = (rows: string, version: string): string =>
   `insert into conversation_storage (merchant_id, bytes, version)
-    select $1, sum(bytes), ${version} from ${rows} having count(*) > 0 ${RENEWED}`;
+    select $1, sum(bytes), ${version} from ${rows} having count(*) > 0 ${RENEWED} returning merchant_id`;
 
 /** A merchant's version is a new random value after every message, and when a conversation is taken over. */
 export async function readConversationVersions(

@@ -59,6 +59,7 @@ export interface ChangeShape {
   set?: string;
   /** SQL: which rows of the merchant. `r` is the row of `values`; other columns are those of the table. */
   where: string;
+  /** The column of the values that is returned for each row of them that was found. */
   returning?: string;
 }
 
@@ -177,7 +178,7 @@ function changeSql(
 ): string {
   const own = whereAll([`${table}.merchant_id = r.merchant_id`, where, ...conditions]);
   const drawn = newIdOf === undefined ? [] : [`${drawNext(newIdOf)} as new_id`];
-  const row = ['r.chain', ...drawn, ...(returning ? [returning] : [])].join(', ');
+  const row = ['r.chain', ...drawn, ...(returning ? [`r.${returning}`] : [])].join(', ');
   if (verb === 'find') return `select ${row} from ${rows}, ${table} ${own}`;
   return verb === 'update'
     ? `update ${table} set ${set} from ${rows} ${own} returning ${row}`

@@ -18,6 +18,8 @@ import { valuesParams, valuesSql } from './values.ts';
 export interface StepRunner extends Dialect {
   lock?(name: string): Promise<void>;
   run<Found>(sql: string, params: readonly Param[]): Promise<Found[]>;
+  /** The same for an update or delete, as the number of rows. */
+  count(sql: string, params: readonly Param[]): Promise<number>;
   newIds(table: string, count: number): Promise<readonly number[]>;
 }
 
@@ -143,25 +145,24 @@ function kept(key: string, build: () => Text): Text {
   return text;
 }
 
-function change<Found>(shape: ChangeShape, row: Row, runner: StepRunner): Promise<Found[]> {
+/** A row of the values finds at most one row of the table. */
+async function change<Found>(shape: ChangeShape, row: Row, runner: StepRunner): Promise<Found[]> {
   const { sql, columns } = kept(`${runner.engine} ${shape.key}`, () => changeText(shape, runner));
-  return runner.run<Found>(
-    sql,
-    columns.map((column) => row[column] ?? null),
-  );
+  const params = columns.map((column) => row[column] ?? null);
+  const count =
+    shape.do === 'find' ? (await runner.run(sql, params)).length : await runner.count(sql, params);
+  const { returning } = shape;
+  return count > 0 ? [(returning ? { [returning]: row[returning] } : {}) as Found] : [];
 }
 
-function changeText(
-  { do: verb, table, columns, set = '', where, returning = '1 as found' }: ChangeShape,
-  { engine }: Dialect,
-): Text {
+function changeText({ do: verb, table, columns, set = '', where }: ChangeShape, { engine }: Dialect): Text {
   const used: string[] = ['merchant_id'];
   const bind = bindTo(used, columns, { engine });
   const own = `where ${table}.merchant_id = $1 and ${bind(where)}`;
   const sql = {
-    find: `select ${returning} from ${table} ${own}`,
-    update: `update ${table} set ${bind(set)} ${own} returning ${returning}`,
-    delete: `delete from ${table} ${own} returning ${returning}`,
+    find: `select 1 as found from ${table} ${own}`,
+    update: `update ${table} set ${bind(set)} ${own}`,
+    delete: `delete from ${table} ${own}`,
   }[verb];
   return { sql, columns: used };
 }

@@ -21,6 +21,8 @@ export type Query = <Row>(sql: string, params?: readonly Param[]) => Promise<Row
 /** All kinds of queries, by one function. On a cluster, a chain needs that of a transaction. */
 export const queriesWith = (query: Query, isSpread: boolean): Queries => {
   const lock = async (name: string) => void (await query(`select ${lockUntilCommit('$1')}`, [name]));
+  const count = async (sql: string, params: readonly Param[]) =>
+    (await query(`${sql} returning 1 as found`, params)).length;
   const queries: Queries = {
     engine: 'postgres',
     isSpread,
@@ -30,7 +32,7 @@ export const queriesWith = (query: Query, isSpread: boolean): Queries => {
     async chain<Row>(given: Chain | ChainWithIds) {
       const chain = await withIds(given, async (wanted) => (await drawIds(query, [wanted]))[0]!);
       return isSpread
-        ? runSteps<Row>(chain, { ...queries, lock })
+        ? runSteps<Row>(chain, { ...queries, lock, count })
         : query<Row>(chainSql(chain), chainParams([chain]));
     },
     newIds: async (table, count) => (await drawIds(query, [{ [table]: count }]))[0]![table]!,

@@ -103,7 +103,7 @@ const SETTLED = defineChange({
     attempts = deliveries.attempts - r.not_counted, updated_at = r.at`,
   where: `deliveries.id = r.id and deliveries.state = 'sending' and deliveries.attempts = r.attempt
     and deliveries.due_at = r.lease`,
-  returning: 'deliveries.id',
+  returning: 'id',
 });
 
 /** Releases quota and the next messages, and records the events, for the outcomes that were written. */
