@@ -128,6 +128,17 @@ async function asAdmin(sql: string): Promise<void> {
   }
 }
 
+/**
+ * Lets PostgreSQL refuse writes, or accept them again, for a server with one connection. A refused write of the
+ * background breaks the connection, so the next one gets the setting from its database.
+ */
+export async function setReadOnly(database: Database, isReadOnly: boolean): Promise<void> {
+  const { name } = (await database.one<{ name: string }>('select current_database() as name'))!;
+  const setting = `default_transaction_read_only = ${isReadOnly ? 'on' : 'off'}`;
+  await asAdmin(`alter database ${name} set ${setting}`);
+  await database.run(`set ${setting}`);
+}
+
 /** The first start migrates the database and writes the demo data and the keys. */
 async function prepare({ env }: TestDatabase, hashes: Hashes): Promise<void> {
   const log = createLogger({ logLevel: 'error', logPretty: false });

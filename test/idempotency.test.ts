@@ -5,6 +5,7 @@ import pg from 'pg';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { defineInsert } from '../src/database/chain.ts';
 import { createPerformOnce } from '../src/notifications/idempotency.ts';
+import { setReadOnly } from './databases.ts';
 import {
   assertError,
   BOREALIS,
@@ -287,41 +288,43 @@ onEachEngine('an Idempotency-Key', (engine) => {
         headers: { 'idempotency-key': 'after-a-failure' },
       });
 
+    const refuseWrites = (refuse: boolean) =>
+      engine === 'sqlite'
+        ? failing.database.script(`pragma query_only = ${refuse ? 'on' : 'off'}`)
+        : setReadOnly(failing.database, refuse);
     const FAILURES: [
       title: string,
       code: string,
       detail: string,
       retryAfter: string | null,
-      fail: string,
-      fix: string,
+      fail: () => Promise<unknown>,
+      fix: () => Promise<unknown>,
     ][] = [
       [
         'a database that takes no writes',
         'SERVICE_UNAVAILABLE',
         'The service is busy or cannot reach its database. Try again shortly.',
         '2',
-        engine === 'sqlite' ? 'pragma query_only = on' : 'set default_transaction_read_only = on',
-        engine === 'sqlite' ? 'pragma query_only = off' : 'set default_transaction_read_only = off',
+        () => refuseWrites(true),
+        () => refuseWrites(false),
       ],
       [
         'a fault nobody foresaw',
         'INTERNAL_ERROR',
         'Something went wrong on our side. The x-request-id header names this request.',
         null,
-        'alter table conversations rename to lost',
-        'alter table lost rename to conversations',
+        () => failing.database.script('alter table conversations rename to lost'),
+        () => failing.database.script('alter table lost rename to conversations'),
       ],
     ];
     for (const [title, code, detail, retryAfter, fail, fix] of FAILURES) {
       it(`stores nothing of ${title}: the same key can be used again`, async () => {
         const signedIn = await failing.signIn();
         await failing.database.run('delete from idempotency_keys');
-        const run = (sql: string) =>
-          engine === 'sqlite' ? failing.database.script(sql) : failing.database.run(sql);
-        await run(fail);
+        await fail();
         failing.logged.length = 0;
         const failed = await request(signedIn);
-        await run(fix);
+        await fix();
         assert.deepEqual(outcome(failed), { status: 500, detail, code });
         assert.equal(failed.headers.get('retry-after'), retryAfter);
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
+import { setReadOnly } from './databases.ts';
 import {
   type CallOptions,
   NOTIFICATIONS,
@@ -322,7 +323,7 @@ onEachEngine('answering a notification', (engine) => {
     const demoted = await startDeskbell(engine, { DATABASE_POOL_SIZE: '1' });
     try {
       const signedIn = await demoted.signIn();
-      await demoted.database.run('set default_transaction_read_only = on');
+      await setReadOnly(demoted.database, true);
       const unknown = () =>
         demoted.call('POST', `${NOTIFICATIONS}/999999/answer`, { token: signedIn, body: { answer: 'Yes.' } });
       const { status, code } = outcome(await unknown());
