@@ -25,14 +25,16 @@ export async function insertRows<Found>(
 ): Promise<Found[]> {
   const [first] = given;
   if (!first) return [];
-  const rows = queries.isSpread && reference ? await withReference(queries, given, reference) : given;
+  // With many rows, a sub-select in each would take as long as the rows themselves.
+  const isInStatement = given.length === 1 && !queries.isSpread;
+  const rows = reference && !isInStatement ? await withReference(queries, given, reference) : given;
   const identity = queries.isSpread ? identityOf(table) : undefined;
   const isDrawn = identity !== undefined && !(identity in first);
   const ids = isDrawn ? await queries.newIds(table, rows.length) : [];
   const names = [...Object.keys(first), ...(isDrawn ? [identity] : [])];
   const insert = valuesSql(table, names, rows.length, {
     onConflict,
-    reference: queries.isSpread ? undefined : reference,
+    reference: isInStatement ? reference : undefined,
   });
   return queries.run<Found>(
     `${insert} ${returning ? `returning ${returning}` : ''}`,
