@@ -1,33 +1,17 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import pg from 'pg';
 import { startCluster } from './cluster.ts';
-import { type Connections, MANY, NOTIFICATIONS } from './data.ts';
+import { MANY, NOTIFICATIONS } from './data.ts';
 import { type Instance, openInstance } from './instance.ts';
-import { load, median, WARM_UP_SECONDS } from './measure.ts';
+import { load, WARM_UP_SECONDS } from './measure.ts';
 import { MORE_WRITES, ROW_KINDS } from './rows.ts';
+import { compareSending, SENT } from './sending.ts';
+import { type AgainstRow, takeTurns, type Versions, withCpuTime } from './turns.ts';
 
-/** This version and another one, which take turns. What counts is the ratio: both see the same disturbances. */
-export interface AgainstRow {
-  id: string;
-  engine: Instance['engine'];
-  perSecond: Pair;
-  /** CPU time of the server and of PostgreSQL's processes for one request. */
-  cpuMicros: Pair;
-  /** PostgreSQL's part of it. */
-  databaseMicros: Pair;
-  errors: number;
-}
-interface Pair {
-  here: number;
-  there: number;
-  ratio: number;
-}
-
-const TURNS = 5;
 /** "Nothing is slower by more than this." */
 export const RATIO_MIN = 0.95;
+
+export const AGAINST_IDS = [...ROW_KINDS.map(({ id }) => id), ...MORE_WRITES.map(({ id }) => id), SENT.id];
 
 /** `folder` is another checkout of this repository, with its dependencies. */
 export async function benchAgainst(
@@ -38,102 +22,40 @@ export async function benchAgainst(
   const other = (await import(pathToFileURL(resolve(folder, 'bench/instance.ts')).href)) as {
     openInstance: typeof openInstance;
   };
+  const kinds = [...ROW_KINDS, ...MORE_WRITES].filter(({ id }) => rowIds.includes(id));
   const rows: AgainstRow[] = [];
   for (const engine of engines) {
-    const open = async (from: typeof openInstance) =>
-      from(engine, { notifications: NOTIFICATIONS, postgresUrl: await startCluster() });
-    const here = await open(openInstance);
-    const there = await open(other.openInstance);
-    try {
-      for (const kind of [...ROW_KINDS, ...MORE_WRITES]) {
-        if (rowIds.includes(kind.id)) rows.push(await compareRow(kind, { here, there }, seconds));
+    /** Runs the work on both, with their own data. */
+    const withBoth = async (notifications: number, work: (versions: Versions) => Promise<void>) => {
+      const opened: Instance[] = [];
+      // One cluster each: both give their databases the same names.
+      for (const open of [openInstance, other.openInstance])
+        opened.push(await open(engine, { notifications, postgresUrl: await startCluster() }));
+      try {
+        await work({ here: opened[0]!, there: opened[1]! });
+      } finally {
+        for (const instance of opened) await instance.remove();
       }
-    } finally {
-      await here.remove();
-      await there.remove();
-    }
+    };
+    if (kinds.length > 0)
+      await withBoth(NOTIFICATIONS, async (versions) => {
+        for (const kind of kinds)
+          rows.push(
+            await takeTurns(kind.id, versions, {
+              prepare: async (instance) => kind.prepare?.(instance),
+              measure: (instance) =>
+                withCpuTime(instance, instance.server, async () => {
+                  const plan = kind.plan(seconds + WARM_UP_SECONDS);
+                  const { perSecond, requests, errors } = await load(instance, plan, MANY, seconds);
+                  return { perSecond, count: requests, errors };
+                }),
+            }),
+          );
+      });
+    if (rowIds.includes(SENT.id))
+      await withBoth(SENT.notifications, async (versions) => void rows.push(await compareSending(versions)));
   }
   return rows;
-}
-
-async function compareRow(
-  kind: (typeof MORE_WRITES)[number],
-  { here, there }: { here: Instance; there: Instance },
-  seconds: number,
-): Promise<AgainstRow> {
-  const turns: { here: Turn; there: Turn }[] = [];
-  for (let turn = 0; turn < TURNS; turn += 1) {
-    for (const instance of [here, there]) await kind.prepare?.(instance);
-    const measure = (instance: Instance) =>
-      measureTurn(instance, kind.plan(seconds + WARM_UP_SECONDS), MANY, seconds);
-    // The first of a turn may find a busier machine than the second.
-    const [first, second] = turn % 2 === 0 ? [here, there] : [there, here];
-    const figures = new Map([[first, await measure(first)]]);
-    figures.set(second, await measure(second));
-    turns.push({ here: figures.get(here)!, there: figures.get(there)! });
-  }
-  const pair = (of: (turn: Turn) => number, better: 'more' | 'less'): Pair => ({
-    here: median(turns.map((turn) => of(turn.here))),
-    there: median(turns.map((turn) => of(turn.there))),
-    ratio: median(
-      turns.map((turn) =>
-        better === 'more' ? of(turn.here) / of(turn.there) : of(turn.there) / of(turn.here),
-      ),
-    ),
-  });
-  return {
-    id: kind.id,
-    engine: here.engine,
-    perSecond: pair(({ perSecond }) => perSecond, 'more'),
-    cpuMicros: pair(({ cpuMicros }) => cpuMicros, 'less'),
-    databaseMicros: pair(({ databaseMicros }) => databaseMicros, 'less'),
-    errors: turns.reduce((sum, turn) => sum + turn.here.errors + turn.there.errors, 0),
-  };
-}
-
-interface Turn {
-  perSecond: number;
-  cpuMicros: number;
-  databaseMicros: number;
-  errors: number;
-}
-
-async function measureTurn(
-  instance: Instance,
-  plan: Parameters<typeof load>[1],
-  connections: Connections,
-  seconds: number,
-): Promise<Turn> {
-  const before = { server: instance.server.cpuSeconds(), database: await databaseSeconds(instance) };
-  const { perSecond, requests, errors } = await load(instance, plan, connections, seconds);
-  let database = 0;
-  for (const [pid, cpuSeconds] of await databaseSeconds(instance))
-    database += Math.max(cpuSeconds - (before.database.get(pid) ?? 0), 0);
-  const used = instance.server.cpuSeconds() - before.server + database;
-  const each = (cpuSeconds: number) => (cpuSeconds / requests) * 1e6;
-  return { perSecond, errors, cpuMicros: each(used), databaseMicros: each(database) };
-}
-
-/** CPU time of each connection that the server has open to PostgreSQL. It closes those that are idle for a while. */
-async function databaseSeconds({ config }: Instance): Promise<Map<number, number>> {
-  if (config.databaseUrl === undefined) return new Map();
-  const client = new pg.Client(config.databaseUrl);
-  await client.connect();
-  const { rows } = await client.query<{ pid: number }>(
-    `select pid from pg_stat_activity where application_name like 'deskbell%' and datname = current_database()`,
-  );
-  await client.end();
-  return new Map(rows.map(({ pid }) => [pid, cpuSecondsOf(pid)]));
-}
-
-const TICKS_PER_SECOND = 100;
-function cpuSecondsOf(pid: number): number {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-  } catch {
-    return 0;
-  }
 }
 
 export function printAgainst(rows: readonly AgainstRow[]): void {

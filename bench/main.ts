@@ -13,7 +13,8 @@
  *   --worst                   instead: the worst request of each kind, and how long others wait meanwhile
  *   --waiting                 instead: 10,000 assistants that wait for answers
  *   --scale                   instead: what merchants, streams, requests and messages cost; takes half an hour
- *   --against FOLDER          instead: another checkout and this one take turns; every row at least 0.95 of it
+ *   --against FOLDER          instead: another checkout and this one take turns; every row at least 0.95 of it. Also
+ *                             measures messages, documents and sending
  *   --learning DIR            instead: how well questions are recognised, with labelled documents and questions
  *   --copy N                  instead: backup, restore and move with N notifications
  *   --soak N                  instead: N minutes at 60% of the maximum rate, on PostgreSQL
@@ -23,7 +24,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { findProgram } from '../scripts/services.ts';
-import { benchAgainst, printAgainst, RATIO_MIN } from './against.ts';
+import { AGAINST_IDS, benchAgainst, printAgainst, RATIO_MIN } from './against.ts';
 import { startCluster } from './cluster.ts';
 import { benchCopies } from './copy.ts';
 import { NOTIFICATIONS } from './data.ts';
@@ -38,7 +39,7 @@ import { benchPeers } from './peers/run.ts';
 import { startBareHttp, stopAll } from './processes.ts';
 import { benchQueue, printQueueRow, type QueueRow } from './queue.ts';
 import { failuresOf, hasTarget, printTable, type Report, type Row, reached, toSvg } from './report.ts';
-import { type Floors, LIST, ME, MORE_WRITES, ROW_KINDS } from './rows.ts';
+import { type Floors, LIST, ME, ROW_KINDS } from './rows.ts';
 import { benchScale, type ScaleReport } from './scale.ts';
 import { type SoakReport, soak } from './soak.ts';
 import { compareTracing } from './tracing.ts';
@@ -68,8 +69,9 @@ const { values: options } = parseArgs({
 const ENGINES = ['postgres', 'sqlite'] as const;
 const seconds = Number(options.seconds);
 const engines = ENGINES.filter((name) => (options.engine ?? name) === name);
-const kinds = options.against ? [...ROW_KINDS, ...MORE_WRITES] : ROW_KINDS;
-const ids = ['idle', 'storm', 'key', 'tracing', ...kinds.map(({ id }) => id)];
+const ids = options.against
+  ? AGAINST_IDS
+  : ['idle', 'storm', 'key', 'tracing', ...ROW_KINDS.map(({ id }) => id)];
 const requested = options.only?.split(',') ?? ids;
 const valid = Number.isInteger(seconds) && seconds > 0 && engines.length > 0;
 if (!valid || !requested.every((id) => ids.includes(id))) {
