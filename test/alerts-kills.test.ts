@@ -32,10 +32,11 @@ onEachEngine('alerts', (engine) => {
     await killing.expireWaits();
     await killing.start(SETTINGS);
     const idOf = ({ message }: Push) => message.notification_id;
-    await killing.until('all alerts have arrived', () => service.accepted.length >= QUESTIONS);
-    const accepted = service.accepted.map(idOf);
-    assert.equal(accepted.length, QUESTIONS);
-    assert.equal(new Set(accepted).size, QUESTIONS);
+    // The service may still answer a call of the killed server, which is then repeated.
+    await killing.until(
+      'all alerts have arrived',
+      () => new Set(service.accepted.map(idOf)).size === QUESTIONS,
+    );
     // A device shows what comes again under the same name once.
     for (const calls of Map.groupBy(service.requests, idOf).values())
       assert.equal(new Set(calls.map(({ message }) => message.tag)).size, 1);

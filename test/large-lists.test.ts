@@ -23,6 +23,7 @@ const BOREALIS_QUESTION = { ...QUESTION, conversation_id: 4 };
 /** One in 130 has a context from the time before contexts had a limit: 8 MB, more than an operating system buffers. */
 const ROWS = 2600;
 const LARGE_BYTES = 240_000;
+const INSERTED_AT_ONCE = 1000;
 /** Rare, so that most pieces have none. */
 const RARE = 'user_support_request';
 
@@ -38,16 +39,20 @@ onEachEngine('a list of several megabytes', (engine) => {
 
   before(async () => {
     token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-    await deskbell.database.run(
-      `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
-          context, requested_fields, answered_fields, answer_schema_id)
-        with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${ROWS})
-        select 2, 4, case when n % 1500 = 700 then '${RARE}' else 'user_question_request' end, $1, $1,
-          concat('{"question":"☕ ', n, ' ', case when n % 130 = 0 or n % 130 = 1 and n < 3 then $2 else $3 end,
-            '","support_request_reason":"☕"}'),
-          '["question"]', '["answer"]', (select min(id) from answer_schemas) from numbers`,
-      [deskbell.clock.now().toISOString(), 'y'.repeat(LARGE_BYTES), 'x'.repeat(800)],
-    );
+    // In pieces: a statement may take three seconds.
+    for (let first = 1; first <= ROWS; first += INSERTED_AT_ONCE) {
+      const last = Math.min(first + INSERTED_AT_ONCE - 1, ROWS);
+      await deskbell.database.run(
+        `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
+            context, requested_fields, answered_fields, answer_schema_id)
+          with recursive numbers (n) as (select ${first} union all select n + 1 from numbers where n < ${last})
+          select 2, 4, case when n % 1500 = 700 then '${RARE}' else 'user_question_request' end, $1, $1,
+            concat('{"question":"☕ ', n, ' ', case when n % 130 = 0 or n % 130 = 1 and n < 3 then $2 else $3 end,
+              '","support_request_reason":"☕"}'),
+            '["question"]', '["answer"]', (select min(id) from answer_schemas) from numbers`,
+        [deskbell.clock.now().toISOString(), 'y'.repeat(LARGE_BYTES), 'x'.repeat(800)],
+      );
+    }
     const { database } = deskbell;
     const { snapshot } = database;
     database.snapshot = async (): Promise<Snapshot> => {
