@@ -68,7 +68,8 @@ async function openWithQueue(engine: Engine, postgresUrl: string, messages: numb
   return instance;
 }
 
-async function moveToNewCustomers(
+/** Each notification gets a customer of its own: otherwise messages wait for each other. */
+export async function moveToNewCustomers(
   database: Database,
   [first, last]: readonly [number, number],
 ): Promise<void> {
@@ -76,7 +77,7 @@ async function moveToNewCustomers(
     `update notifications set context = concat(
         case when notification_type = 'user_question_request'
           then '{"question":"Do you ship abroad?"' else '{"support_request_reason":"It is broken."' end,
-        ',"lead_phone":"+34620', id, '"}')
+        ',"lead_phone":"+34620', 100000 + id, '"}')
       where id between $1 and $2`,
     [first, last],
   );

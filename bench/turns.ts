@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import pg from 'pg';
+import { cpuTimer } from './cpu.ts';
 import type { Instance } from './instance.ts';
 import { median } from './measure.ts';
 import type { ServerProcess } from './processes.ts';
@@ -76,40 +75,18 @@ interface Work {
   errors: number;
 }
 
-/** With the CPU time that a server and its database took for the work. */
+/** With the CPU time that a server and its PostgreSQL took for the work. */
 export async function withCpuTime(
   instance: Instance,
   server: ServerProcess,
   work: () => Promise<Work>,
 ): Promise<Turn> {
-  const before = { server: server.cpuSeconds(), database: await databaseSeconds(instance) };
-  const { perSecond, count, errors } = await work();
-  let database = 0;
-  for (const [pid, cpuSeconds] of await databaseSeconds(instance))
-    database += Math.max(cpuSeconds - (before.database.get(pid) ?? 0), 0);
-  const used = server.cpuSeconds() - before.server + database;
+  const timer = await cpuTimer(instance, server);
+  let done: Work | undefined;
+  const { server: ofServer, postgres = 0 } = await timer.of(async () => {
+    done = await work();
+  });
+  const { perSecond, count, errors } = done!;
   const each = (cpuSeconds: number) => (cpuSeconds / count) * 1e6;
-  return { perSecond, errors, cpuMicros: each(used), databaseMicros: each(database) };
-}
-
-/** CPU time of each connection that the server has open to PostgreSQL. It closes those that are idle for a while. */
-async function databaseSeconds({ config }: Instance): Promise<Map<number, number>> {
-  if (config.databaseUrl === undefined) return new Map();
-  const client = new pg.Client(config.databaseUrl);
-  await client.connect();
-  const { rows } = await client.query<{ pid: number }>(
-    `select pid from pg_stat_activity where application_name like 'deskbell%' and datname = current_database()`,
-  );
-  await client.end();
-  return new Map(rows.map(({ pid }) => [pid, cpuSecondsOf(pid)]));
-}
-
-const TICKS_PER_SECOND = 100;
-function cpuSecondsOf(pid: number): number {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-  } catch {
-    return 0;
-  }
+  return { perSecond, errors, cpuMicros: each(ofServer + postgres), databaseMicros: each(postgres) };
 }
