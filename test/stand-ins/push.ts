@@ -9,6 +9,8 @@ export interface PushService {
   browser(): Browser;
   /** Messages that were accepted, oldest first. */
   accepted: Push[];
+  /** How many are open. */
+  connections(): Promise<number>;
   /** Every request, also those that it refused. */
   requests: Push[];
   /** How it responds; 201 by default. */
@@ -69,6 +71,10 @@ export async function startPushService(): Promise<PushService> {
   const service: PushService = {
     origin: `http://127.0.0.1:${port}`,
     accepted: [],
+    connections: () =>
+      new Promise((resolve, reject) =>
+        server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+      ),
     requests: [],
     answer: (response) => response.writeHead(201, { location: '/message/1' }).end(),
     browser() {
