@@ -249,7 +249,7 @@ onEachEngine('a backup', (engine) => {
     try {
       await copy.allSent();
       assert.equal(receiver.received.length, 0);
-      assert.ok(copy.logged.some((line) => /nothing is sent: sending is held/.test(line)));
+      await until(() => copy.logged.some((line) => /nothing is sent: sending is held/.test(line)));
       assert.match((await copy.call('GET', '/metrics')).text, /^deskbell_sending_held 1$/m);
       const doctor = await run(['doctor', '--json'], { env: target.env });
       assert.ok(

@@ -49,6 +49,9 @@ onEachEngine('an erasure whose process is killed', (engine) => {
       await killing.until('it has got further', async () => (await where()) !== last);
       await killing.kill(server);
       last = await where();
+      // After the first kill nothing is left to wait for: it may be finished before the next kill.
+      if (last === undefined && kill > 0) break;
+      assert.ok(last, 'it was finished before the first kill');
       // The second look comes half a minute after the beginning, and a lease ends after a minute: both have passed.
       const before = new Date(Date.now() - 60_000).toISOString();
       await database.run('update erasures set due_at = $1, created_at = $1', [before]);
