@@ -41,6 +41,7 @@ onEachEngine('a worker with problems', (engine) => {
         check: async () => undefined,
       }),
     });
+    sending.clock.stop();
   });
   after(() => sending?.close());
   beforeEach(() => {

@@ -12,6 +12,7 @@ import { root, run } from './command.ts';
 import { runAndKill } from './copying.ts';
 import { distribute, NO_STAND_IN as skip, urlOf, useCluster } from './distributing.ts';
 import { QUICK_START } from './program.ts';
+import { until } from './shops.ts';
 
 const REMEMBERED = `select to_regclass('distribution_keys') as name`;
 
@@ -137,6 +138,11 @@ describe('spreading that was interrupted', { skip }, () => {
       await runAndKill(['db', 'distribute'], env(), { sql: 'create_distributed_table', nth: 3 }),
       true,
     );
+    // PostgreSQL notices a moment later that it is gone. Until then another one would say that it waits.
+    await until('its connections are closed', async () => {
+      const own = `select 1 from pg_stat_activity where datname = current_database() and application_name like 'deskbell%'`;
+      return (await citus.query(own)).length === 0;
+    });
     // As a newer version sees it.
     await citus.query(`create table citus_stand_in.newest as select * from schema_migrations where version = 33;
       delete from schema_migrations where version = 33`);
