@@ -15,6 +15,7 @@ import { runAndKill, tablesOf } from './copying.ts';
 import { createDemoDatabase, createTestDatabase, type TestDatabase } from './databases.ts';
 import { distribute, NO_STAND_IN as skip, useCluster } from './distributing.ts';
 import { raise, startDeskbell } from './harness.ts';
+import { until } from './shops.ts';
 
 /** They stay on the coordinator. Citus knows those with a foreign key to a table that is on every node. */
 const ON_THE_COORDINATOR = ['sessions', 'passkeys', 'totp_secrets', 'recovery_codes'];
@@ -203,6 +204,12 @@ describe('spreading the tables over a cluster', { skip }, () => {
     const deskbell = await startDeskbell('postgres', {}, cluster.testDatabase);
     await deskbell.close();
     assert.match(deskbell.logged.join(''), missing);
+    await until('PostgreSQL has ended its session', async () => {
+      const sessions = await cluster.citus.query(
+        `select pid from pg_stat_activity where datname = current_database() and application_name = 'deskbell signals'`,
+      );
+      return sessions.length === 0;
+    });
 
     const { code, stderr, json } = await distribute(cluster.testDatabase, '--json');
     assert.equal(code, 0, stderr);

@@ -5,6 +5,7 @@ import { createDemoDatabase, type TestDatabase } from './databases.ts';
 import { AURORA, assertError, call, onEachEngine } from './harness.ts';
 import { listen } from './listening.ts';
 import { openConnection, type Serving, serve } from './process.ts';
+import { until } from './shops.ts';
 
 const databases: TestDatabase[] = [];
 after(() => Promise.all(databases.map((database) => database.remove())));
@@ -50,7 +51,11 @@ onEachEngine('a server that gets SIGTERM', (engine) => {
     const server = await serveDemo(engine, '1');
     const { access_token: token } = await signIn(server);
     const stream = await listen(server, token);
-    const log = call(server.url, 'GET', '/api/v1/events/log?after=999999&wait=45', { token });
+    const { last_id } = (await call(server.url, 'GET', '/api/v1/events/log', { token })).json;
+    const log = call(server.url, 'GET', `/api/v1/events/log?after=${last_id}&wait=45`, { token });
+    await until('it waits', async () =>
+      /^deskbell_waiting_requests 1$/m.test((await call(server.url, 'GET', '/metrics')).text),
+    );
     const [{ code }, { status }] = await Promise.all([server.stop('SIGTERM'), log, stream.ended]);
     assert.deepEqual([code, status], [0, 200]);
     assert.match(stream.text(), /\nretry: \d{1,4}\n\n$/);

@@ -128,14 +128,16 @@ onEachEngine('erasures and deletions', (engine) => {
       ).map((row) => ({ ...row, waitsMs: Date.parse(row.due_at) - clock.now().getTime() }));
     await until('the other customer is erased', async () => (await left()).length === 1);
     const failures = () => logged.filter((line) => line.includes('cannot erase a person'));
-    await until('the failure is logged', () => failures().length === 1);
+    await until('the failure is logged', () => failures().length > 0);
     await until('the other failure is logged', () =>
       logged.some((line) => line.includes('cannot delete a merchant')),
     );
     // Half of the time that it has taken, so that it grows.
     await until('it waits', async () => (await left())[0]!.waitsMs < 50_000);
+    // On a slow machine the first pause may have ended already.
+    const before = failures().length;
     clock.jump(600);
-    await until('it failed again', () => failures().length === 2);
+    await until('it failed again', () => failures().length > before);
     await until('it waits longer', async () => (await left())[0]!.waitsMs > 200_000);
     for (const line of logged) assert.doesNotMatch(line, WORDS);
     const { merchant_id, step, error, ...more } = JSON.parse(failures()[0]!);
@@ -168,11 +170,13 @@ onEachEngine('erasures and deletions', (engine) => {
       `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values (1, $1, $2, '')`,
       ['+34611001031', clock.now().toISOString()],
     );
-    await database.transaction((tx) => beginErasure(tx, AURORA_ID, id, by()));
+    const failures = () => logged.filter((line) => line.includes('cannot erase a person')).length;
+    const earlier = failures();
+    // Before it begins: the eraser of the test before may take it at once.
     const accept = await refuse(database, ['update', 'erasures'], 'new.person <> old.person');
+    await database.transaction((tx) => beginErasure(tx, AURORA_ID, id, by()));
     erasers.push(start(deskbell));
-    const failures = logged.length;
-    await until('it has failed', () => logged.length > failures);
+    await until('it has failed', () => failures() > earlier);
     const left = await database.all('select id from deliveries where conversation_id = $1', [id]);
     assert.equal(left.length, 2);
     await accept();

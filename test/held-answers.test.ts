@@ -237,7 +237,11 @@ onEachEngine('an answer that can be undone', (engine) => {
       await database.transaction(async (tx) => {
         await tx.run('update notifications set updated_at = updated_at where id = $1', [id]);
         clock.jump(6);
-        await until('the worker waits for it', async () => (await database.all(waiting)).length > 0);
+        await until('the worker waits for it', async () => {
+          // PostgreSQL ends a transaction that does nothing for three seconds.
+          await tx.all('select 1');
+          return (await database.all(waiting)).length > 0;
+        });
         await tx.run(
           `update notifications set status = 'requested', answer = null, answered_by = null, undo_until = null, held = null
             where id = $1`,
