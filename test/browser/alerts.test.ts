@@ -85,7 +85,8 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     const id = await createNotification();
     const window = await dashboard.open({
       ...OPTIONS,
-      expectedErrors: /ERR_INTERNET_DISCONNECTED|Failed to fetch/,
+      // What is under way at the sign-out may be refused, and the browser logs it.
+      expectedErrors: /401|ERR_INTERNET_DISCONNECTED|Failed to fetch/,
     });
     const { page } = window;
     await workerIsReady(page);

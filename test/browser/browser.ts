@@ -69,7 +69,7 @@ const ARGS = [
   '--js-flags=--no-turbofan --no-maglev',
 ];
 /** Long, because the machine also runs both database engines. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
 const START_TIMEOUT_MS = 120_000;
 /** A page of the same origin that stores nothing and runs no script. */
 const EMPTY_PAGE = '/healthz';

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { QUESTION } from '../harness.ts';
-import { answerField, apiOf, becomes, button, inBrowser } from './browser.ts';
+import { answerField, apiOf, becomes, button, focused, inBrowser } from './browser.ts';
 
 const documentRow = (page: Page, id: number) => page.locator(`a.document-row[href="/knowledge/${id}"]`);
 
@@ -19,6 +19,7 @@ inBrowser('the knowledge base', (dashboard) => {
     await button(page, 'Delete').click();
     const dialog = page.getByRole('dialog', { name: `Delete “${title}”?` });
     await dialog.getByText('This cannot be undone.').waitFor();
+    await becomes(() => focused(page), 'Cancel');
     await page.keyboard.press('Enter');
     await dialog.waitFor({ state: 'detached' });
     assert.equal((await read(2)).id, 2);

@@ -97,6 +97,8 @@ inBrowser('keyboard shortcuts', (dashboard) => {
     assert.equal(pathOf(page), `/inbox/${ids[1]}`);
     assert.equal(await page.getByRole('checkbox', { checked: true }).count(), 0);
     await shortcutsWork(page);
+    // Escape had a time 100 ms ahead, so the page shows so much too early that the keys work.
+    await page.waitForTimeout(100);
     await page.keyboard.press('x');
     await page.getByRole('checkbox', { checked: true }).first().waitFor();
     await window.close();

@@ -200,7 +200,8 @@ inBrowser(
       await message.fill('I am on my way.');
       answered.resolve();
       await page.getByText('Saved.').waitFor();
-      assert.equal(await page.getByLabel('Country').inputValue(), 'FR');
+      // The form may show it a moment after the message.
+      await becomes(() => page.getByLabel('Country').inputValue(), 'FR');
       assert.equal(await message.inputValue(), 'I am on my way.');
       const { name, country, waiting_message } = (await api('GET', '/api/v1/merchant')).json;
       assert.deepEqual([name, country, waiting_message], ['Aurora Coffee Roasters', 'FR', 'Please wait.']);

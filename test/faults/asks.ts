@@ -74,7 +74,7 @@ export const asks: Fault = {
         disturbed = true;
       });
       await assistants;
-      const log = await readLog(servers[0]!, tokens.key);
+      const log = await readLog(client, tokens.key);
       await waitUntilRead(readers, log.length);
       return [
         { what: 'kills', value: options.kills },

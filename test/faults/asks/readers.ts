@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from '../../harness.ts';
 import { listen } from '../../listening.ts';
 import type { KillableServer } from '../servers.ts';
+import type { Client } from './client.ts';
 
 /** Programs that read the events of a merchant, and resume where they were after each break. */
 
@@ -81,12 +82,11 @@ function repeat(events: ReadEvent[], readOnce: (isStopped: () => boolean) => Pro
   };
 }
 
-/** The whole log, when nothing changes any more. */
-export async function readLog({ url }: KillableServer, token: string): Promise<ReadEvent[]> {
+/** The whole log, when nothing changes any more. A server may still have to connect to its database again. */
+export async function readLog(client: Client, token: string): Promise<ReadEvent[]> {
   const events: ReadEvent[] = [];
   for (let after = 0; ; ) {
-    const { status, json, text } = await call(url, 'GET', `${LOG}?after=${after}&limit=500`, { token });
-    if (status !== 200) throw new Error(`the log cannot be read: ${text}`);
+    const { json } = await client.send('GET', `${LOG}?after=${after}&limit=500`, { token });
     events.push(...json.events);
     after = json.last_id;
     if (!json.more) return events;

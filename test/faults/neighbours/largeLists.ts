@@ -9,6 +9,8 @@ import type { Attack, Target } from './attack.ts';
 
 const CLIENTS = 4;
 const MEMORY_MAX_MB = 100;
+/** Rows at once: a statement may take three seconds. */
+const INSERTED_MAX = 1000;
 const SECONDS: Record<Size, number> = { short: 1, full: 20 };
 
 interface Contexts {
@@ -53,7 +55,7 @@ async function insertContexts(testDatabase: TestDatabase, contexts: readonly Con
   const deskbell = await startDeskbell(engine, { WORKER: 'false' }, testDatabase);
   try {
     for (const { count, bytes } of contexts) {
-      const rows = Math.max(1, Math.min(count, Math.floor(4_000_000 / bytes), 5000));
+      const rows = Math.max(1, Math.min(count, Math.floor(4_000_000 / bytes), INSERTED_MAX));
       const context = JSON.stringify({ question: 'x'.repeat(bytes - '{"question":""}'.length) });
       for (let left = count; left > 0; left -= rows) {
         await deskbell.database.run(
