@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, it } from 'node:test';
 import { type Run, run, runAsProcess } from './command.ts';
-import { createUsedDatabase } from './copying.ts';
+import { createUsedDatabase, untilUnused } from './copying.ts';
 import { createTestDatabase, engines, type TestDatabase } from './databases.ts';
 import { call, onEachEngine, startDeskbell } from './harness.ts';
 import { newFolder } from './process.ts';
@@ -82,6 +82,7 @@ onEachEngine('a backup of another version', (engine) => {
     next ??= createNextVersion();
     assertDone(await runAsProcess(['db', 'migrate'], { env, program: [process.execPath, next.program] }));
     const other = kept(await createTestDatabase('sqlite'));
+    await untilUnused(source);
     const moved = await run(['move', '--to', other.env.DATA_DIR!, '--json'], { env });
     const problem =
       /^It has tables of a newer version \(migration 9002_index\)\. Use that version of Deskbell for this\.$/;
@@ -103,6 +104,7 @@ onEachEngine('a backup of another version', (engine) => {
     const deskbell = await startDeskbell(engine, {}, target);
     await deskbell.allSent();
     await deskbell.close();
+    await untilUnused(target);
     assertDone(await run(['restore', file], { env: target.env }));
     assert.match((await run(['merchant', 'list'], { env: target.env })).stdout, /Aurora/);
   });

@@ -18,7 +18,7 @@ import { after, before, it } from 'node:test';
 import type { Engine } from '../src/database/database.ts';
 import { databaseFile } from '../src/database/sqliteFolder.ts';
 import { run, runAsProcess, settingsOf } from './command.ts';
-import { runAndKill, tablesOf } from './copying.ts';
+import { runAndKill, tablesOf, untilUnused } from './copying.ts';
 import { createTestDatabase, engines, type TestDatabase } from './databases.ts';
 import { type Deskbell, onEachEngine, QUESTION, raise, startDeskbell, useDeskbell } from './harness.ts';
 import { newFolder } from './process.ts';
@@ -47,7 +47,10 @@ onEachEngine('a backup', (engine) => {
     return target;
   };
   const backUp = (to: string) => runAsProcess(['backup', to, '--json'], { env: settingsOf(deskbell) });
-  const restore = (from: string, { env }: TestDatabase) => run(['restore', from, '--json'], { env });
+  const restore = async (from: string, target: TestDatabase) => {
+    await untilUnused(target);
+    return run(['restore', from, '--json'], { env: target.env });
+  };
   /** For tests that use a backup, also if they run alone. */
   const needFile = async () => {
     if (existsSync(file)) return;
@@ -206,7 +209,8 @@ onEachEngine('a backup', (engine) => {
 
   it('is not restored into a database that is in use or not empty', async () => {
     await needFile();
-    assert.match((await restore(file, { env: settingsOf(deskbell), async remove() {} })).stderr, /in use/);
+    const inUse = await run(['restore', file, '--json'], { env: settingsOf(deskbell) });
+    assert.match(inUse.stderr, /in use/);
     const target = await newTarget(engine);
     await run(['db', 'migrate'], { env: target.env });
     await run(['merchant', 'add', 'A shop'], { env: target.env });
@@ -217,6 +221,7 @@ onEachEngine('a backup', (engine) => {
     await needFile();
     const target = await newTarget(engine);
     for (const at of engine === 'sqlite' ? [1, 3] : [2, 60, 120]) {
+      await untilUnused(target);
       assert.equal(await runAndKill(['restore', file], target.env, at), true);
       const { stderr } = await run(['merchant', 'list'], { env: target.env });
       assert.match(stderr, /interrupted/);

@@ -12,6 +12,7 @@ import {
   shown,
   sizesOf,
   soon,
+  stopTime,
 } from './groupedSales.ts';
 
 describe('chains that wait at the same moment', () => {
@@ -56,7 +57,8 @@ describe('chains that wait at the same moment', () => {
     );
   });
 
-  it('are at most 16 in a statement, and the next statement takes all that came meanwhile', async () => {
+  it('are at most 16 in a statement, and the next statement takes all that came meanwhile', async (t) => {
+    stopTime(t.mock);
     const first = promised();
     const { sell, statements } = groupsOn({
       answer: (_, index) => (index === 0 ? first.promise : undefined),
@@ -113,7 +115,8 @@ describe('chains that wait at the same moment', () => {
     assert.deepEqual(sizesOf(statements), [16, 16, 16, 13]);
   });
 
-  it('with another text wait for their turn, not for ever, if their owner and others go on writing', async () => {
+  it('with another text wait for their turn, not for ever, if their owner and others go on writing', async (t) => {
+    stopTime(t.mock);
     const ended: (() => void)[] = [];
     const { run, sell, statements } = groupsOn({
       answer: (_, index) => new Promise((resolve) => ended.splice(index, 1, () => resolve(undefined))),

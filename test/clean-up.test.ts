@@ -10,6 +10,7 @@ import { type Deskbell, directUrl, onEachEngine, raise, startDeskbell } from './
 import { watchedWrites } from './watchedWrites.ts';
 
 const CURRENT_ROWS = 5000;
+const INSERTED_AT_ONCE = 2500;
 const DAY_MS = 24 * 60 * 60_000;
 
 /** How many expired rows each table gets, which column identifies them, and the i-th row with the time `$1`. */
@@ -85,8 +86,8 @@ onEachEngine('clean-up', (engine) => {
   async function fill(table: string, from: number, count: number, ageMs: number): Promise<void> {
     const { columns, values } = TABLES[table]!;
     const time = new Date(deskbell.clock.now().getTime() + ageMs).toISOString();
-    for (let first = from + 1; first <= from + count; first += 20_000) {
-      const last = Math.min(first + 20_000 - 1, from + count);
+    for (let first = from + 1; first <= from + count; first += INSERTED_AT_ONCE) {
+      const last = Math.min(first + INSERTED_AT_ONCE - 1, from + count);
       await deskbell.database.run(
         `with recursive n (i) as (select ${first} union all select i + 1 from n where i < ${last})
           insert into ${table} (${columns}) select ${values} from n`,

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
 import { sumsOf } from '../src/database/copy/copy.ts';
 import { openSnapshot } from '../src/database/copy/place.ts';
 import type { Engine } from '../src/database/database.ts';
@@ -7,6 +8,7 @@ import { root, runAsProcess } from './command.ts';
 import { createDemoDatabase, type TestDatabase } from './databases.ts';
 import { startDeskbell } from './harness.ts';
 import { leaveRows } from './plans/rows.ts';
+import { until } from './shops.ts';
 
 /** For tests that copy a whole database. */
 
@@ -69,6 +71,23 @@ export async function tablesOf(database: TestDatabase) {
     return await sumsOf(store, () => {});
   } finally {
     await store.close();
+  }
+}
+
+/**
+ * Waits until a server or command that has ended has no connection any more: PostgreSQL notices that a moment later, and
+ * until then a restore or move refuses the database.
+ */
+export async function untilUnused({ env }: Pick<TestDatabase, 'env'>): Promise<void> {
+  if (env.DATABASE_URL === undefined) return;
+  const client = new pg.Client(env.DATABASE_DIRECT_URL ?? env.DATABASE_URL);
+  await client.connect();
+  const others = `select pid from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and application_name like 'deskbell%'`;
+  try {
+    await until('nobody uses the database', async () => (await client.query(others)).rows.length === 0);
+  } finally {
+    await client.end();
   }
 }
 
