@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openVault } from '../src/auth/vault.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
-import type { Engine } from '../src/database/database.ts';
+import type { Engine, Param } from '../src/database/database.ts';
 import { WEBHOOK } from '../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../src/delivery/channels/settings.ts';
 import { enqueueMail } from '../src/mail/queue.ts';
@@ -239,6 +239,8 @@ describe('a rolling restart with a new SECRET_KEY', { skip: !engines.includes('p
     first = await start(both);
     await until(() => isDone(first) || isDone(second), 'everything is encrypted again');
     assert.deepEqual((await status(second, both)).total.previous, 0);
+    // The second may have finished alone, while the first was starting and had just seen that the old key is in use.
+    await until(() => isDone(first) && isDone(second), 'both encrypt with the new key');
     await check(first, used, receiver);
     await stop(second);
     second = await start(only(keys.new));
@@ -279,22 +281,41 @@ onEachEngine('encrypting again', (engine) => {
   };
   const textsWith = async (vault: Vault) =>
     new Set((await mails()).map((row) => vault.open(row.sealed, purposeOf(row)))).size;
-  const worker = () => {
+  const worker = (beforeUpdate = async () => {}) => {
     const vault = createVault(prepared.keys.new, prepared.keys.old);
     vault.change!.sealWithCurrent();
     // As if this were the only process.
-    const alone = { ...deskbell.database, countAnnounced: async () => 1 };
+    const { run } = deskbell.database;
+    const alone = {
+      ...deskbell.database,
+      countAnnounced: async () => 1,
+      async run<Row>(sql: string, params?: readonly Param[]) {
+        if (sql.startsWith('update mails')) await beforeUpdate();
+        return run<Row>(sql, params);
+      },
+    };
     const log = { info() {}, warn() {} } as never;
     return startResealing({ database: alone, vault, log, lookEveryMs: 1 })!;
   };
 
   it('continues after it was stopped anywhere, and several workers may do it at the same time', async () => {
     await addMails();
-    const stopped = worker();
-    await until(async () => (await resealed()) > 0, 'it has begun');
-    await stopped.stop();
+    // It waits in the middle: otherwise a slow machine would look when all are done.
+    const { promise: inTheMiddle, resolve: arrive } = Promise.withResolvers<void>();
+    const { promise: isStopping, resolve: goOn } = Promise.withResolvers<void>();
+    let updates = 0;
+    const stopped = worker(async () => {
+      updates += 1;
+      if (updates < MAILS / 3) return;
+      arrive();
+      await isStopping;
+    });
+    await inTheMiddle;
+    const stopping = stopped.stop();
+    goOn();
+    await stopping;
     const half = await resealed();
-    assert.ok(half < MAILS, `${half} are done`);
+    assert.ok(half > 0 && half < MAILS, `${half} are done`);
     const workers = [worker(), worker()];
     await until(async () => (await resealed()) === MAILS, 'all are done');
     await Promise.all(workers.map((each) => each.stop()));

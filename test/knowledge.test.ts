@@ -218,6 +218,7 @@ onEachEngine('the knowledge base', (engine) => {
   it('imports into the document that was updated last if two have the same title', async () => {
     const older = await make({ question: 'Twice there' });
     const newer = await make({ question: 'Twice there' });
+    await deskbell.clock.advance(1);
     await patch(older, { body: 'Updated last' });
     const contents = [
       { title: 'Twice there', body: 'From the file' },

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { before, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Snapshot } from '../src/database/database.ts';
 import {
   assertError,
@@ -17,6 +16,7 @@ import {
   raise,
   useDeskbell,
 } from './harness.ts';
+import { until } from './shops.ts';
 
 const LIST = `${NOTIFICATIONS}/`;
 const BOREALIS_QUESTION = { ...QUESTION, conversation_id: 4 };
@@ -24,6 +24,8 @@ const BOREALIS_QUESTION = { ...QUESTION, conversation_id: 4 };
 const ROWS = 2600;
 const LARGE_BYTES = 240_000;
 const INSERTED_AT_ONCE = 1000;
+/** Whoever waits for a place for longer is refused. A timer may be a little early. */
+const WAIT_MAX_MS = 4000 - 10;
 /** Rare, so that most pieces have none. */
 const RARE = 'user_support_request';
 
@@ -108,8 +110,7 @@ onEachEngine('a list of several megabytes', (engine) => {
     return Buffer.concat(parts).toString();
   }
   async function allClosed(): Promise<void> {
-    for (let n = 0; n < 200 && closed < opened; n += 1) await sleep(20);
-    assert.equal(closed, opened);
+    await until('every list is closed', () => closed === opened);
   }
 
   it('arrives whole, newest first and unchanged, with every compression', async () => {
@@ -139,11 +140,15 @@ onEachEngine('a list of several megabytes', (engine) => {
     const [first, ...ids] = idsOf({ json: expected } as Reply);
     const response = await openList();
     assert.equal(response.headers.etag, tag);
-    await raise(deskbell, token, BOREALIS_QUESTION);
     const answer = { token, body: { answer: 'Yes.' } };
-    assert.equal((await deskbell.call('POST', `${LIST}${first}/answer`, answer)).status, 200);
-    assert.equal((await deskbell.call('POST', `${LIST}${ids.at(-300)}/answer`, answer)).status, 200);
-    assert.equal((await deskbell.call('DELETE', `${LIST}${ids.at(-200)}`, { token })).status, 200);
+    // At the same time: who reads nothing for ten seconds is disconnected.
+    const [, ...written] = await Promise.all([
+      raise(deskbell, token, BOREALIS_QUESTION),
+      deskbell.call('POST', `${LIST}${first}/answer`, answer),
+      deskbell.call('POST', `${LIST}${ids.at(-300)}/answer`, answer),
+      deskbell.call('DELETE', `${LIST}${ids.at(-200)}`, { token }),
+    ]);
+    for (const { status, text } of written) assert.equal(status, 200, text);
     assert.deepEqual(JSON.parse(await readRest(response)), expected);
 
     const now = await listOf();
@@ -215,16 +220,22 @@ onEachEngine('a list of several megabytes', (engine) => {
 
   it('waits while the merchant reads two others, and is refused when too many wait', async () => {
     const first = await Promise.all([openList(), openList()]);
-    const waiting = Array.from({ length: 17 }, () => deskbell.call('HEAD', LIST, { token }));
+    const waiting = Array.from({ length: 17 }, async () => {
+      const startedAt = performance.now();
+      const { status, headers } = await deskbell.call('HEAD', LIST, { token });
+      return { status, headers, isLate: performance.now() - startedAt >= WAIT_MAX_MS };
+    });
     const refused = await Promise.race(waiting);
     assert.equal(refused.status, 429);
     assert.match(refused.headers.get('retry-after')!, /^\d+$/);
     // Small lists and other merchants do not wait.
     assert.equal((await listOf('?limit=5')).status, 200);
     for (const response of first) response.destroy();
-    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
-    assert.equal(statuses.filter((status) => status === 429).length, 1);
-    assert.equal(statuses.filter((status) => status === 200).length, 16);
+    const others = (await Promise.all(waiting)).filter((reply) => reply !== refused);
+    assert.ok(others.some(({ status }) => status === 200));
+    // On a slow machine the last of them may wait too long, and are refused for that.
+    for (const { status, isLate } of others)
+      assert.ok(status === 200 || (status === 429 && isLate), `${status}`);
     await allClosed();
   });
 

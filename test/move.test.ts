@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { run } from './command.ts';
-import { fillEveryTable, runAndKill, tablesOf } from './copying.ts';
+import { fillEveryTable, runAndKill, tablesOf, untilUnused } from './copying.ts';
 import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
 import { AURORA, call, startDeskbell } from './harness.ts';
 import { TABLES } from './tables.ts';
@@ -94,6 +94,7 @@ describe('moving to another database', {
     assert.deepEqual(await responses(postgres), expected);
 
     const inPostgres = await tablesOf(postgres);
+    await untilUnused(postgres);
     const home = await run(['move', '--to', `sqlite:${back.env.DATA_DIR}`, '--json'], { env: postgres.env });
     assert.equal(home.code, 0, home.stderr);
     assert.deepEqual(home.json.tables, inPostgres);
@@ -115,6 +116,7 @@ describe('moving to another database', {
           assert.equal(await runAndKill(['move', '--to', argument], from.env, at), true, `killed at ${at}`);
           const refused = await run(['merchant', 'list'], { env: to.env });
           assert.match(refused.stderr, /not complete: a restore or a move into it was interrupted/);
+          for (const database of [from, to]) await untilUnused(database);
         }
         const { code, stderr, json } = await run(['move', '--to', argument, '--json'], { env: from.env });
         assert.equal(code, 0, stderr);
@@ -125,6 +127,7 @@ describe('moving to another database', {
           'the source is not changed',
         );
         assert.doesNotMatch((await run(['doctor'], { env: to.env })).stdout, /held since/);
+        for (const database of [from, to]) await untilUnused(database);
         const again = await run(['move', '--to', argument], { env: from.env });
         assert.match(again.stderr, /The target is not empty/);
       }
@@ -143,8 +146,10 @@ describe('moving to another database', {
       // Merchants are copied by then.
       assert.equal(await runAndKill(args, source.env, 90), true);
       await run(['merchant', 'set', '1', '--name', 'Another name'], { env: source.env });
+      await untilUnused(target);
       const refused = await run(args, { env: source.env });
       assert.match(refused.stderr, /differs from its source in .*merchants.* it starts again/);
+      await untilUnused(target);
       const { code, stderr } = await run(args, { env: source.env });
       assert.equal(code, 0, stderr);
     } finally {

@@ -14,11 +14,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { runAsProcess as runCommand } from './command.ts';
 import { createDemoDatabase, type TestDatabase } from './databases.ts';
 import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from './harness.ts';
 import { root, type Serving, serve } from './process.ts';
+import { until } from './shops.ts';
 
 /** A new channel is one folder and one line in registry.ts. This adds one, to a copy of the sources. */
 
@@ -175,7 +175,12 @@ onEachEngine('a new channel', (engine) => {
     const address = raised.headers.get('location')!;
     const answer = { answer: 'Yes, a Colombian one.' };
     await call(server.url, 'POST', `${address}/answer`, { token, body: answer });
-    for (let waits = 0; !existsSync(file) && waits < 1000; waits += 1) await sleep(10);
+    // The other process first creates the file, and then writes the line.
+    await until(
+      'the line is written',
+      () => existsSync(file) && readFileSync(file, 'utf8').endsWith('\n'),
+      60_000,
+    );
     assert.match(readFileSync(file, 'utf8'), /^top-secret \+\d+ YES, A COLOMBIAN ONE\.\n$/);
   });
 

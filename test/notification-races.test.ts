@@ -203,10 +203,14 @@ onEachEngine('many requests at once', (engine) => {
     it('share transactions if they are answers to different notifications', async () => {
       const addresses: string[] = [];
       for (let n = 0; n < 60; n += 1) addresses.push(await raise(deskbell, token));
-      const replies = await Promise.all(
-        addresses.map((address) => answer(deskbell, address, { answer: 'Yes.' })),
+      // On a slow machine, requests of many connections arrive too far apart to share anything.
+      const replies = await sendPipelined(
+        deskbell,
+        addresses.map((address) => ({ line: `POST ${address}/answer`, token, body: { answer: 'Yes.' } })),
       );
-      assert.deepEqual(countOutcomes(replies), { '200 Notification answered.': 60 });
+      for (const [n, reply] of replies.entries()) {
+        assert.match(reply, /^HTTP\/1\.1 200 .*"Notification answered\."/s, `${n}: ${reply}`);
+      }
       const written = await deskbell.database.one<{ questions: number; transactions: number }>(
         `select count(*) as questions, count(distinct xmin::text) as transactions from answered_questions
           where notification_id = any($1::bigint[])`,
