@@ -131,8 +131,9 @@ onEachEngine('with an OpenTelemetry collector', (engine) => {
   });
 
   it('log lines have the ids of the trace, on standard output and in what is exported', async () => {
-    await until('the log', () => collector.logs().some(({ traceId }) => traceId === TRACE));
-    const logged = collector.logs().find((log) => log.traceId === TRACE && log.body === 'request')!;
+    const find = () => collector.logs().find((log) => log.traceId === TRACE && log.body === 'request');
+    await until('the log', find);
+    const logged = find()!;
     assert.equal(logged.severityText, 'INFO');
     await server.waitForOutput(new RegExp(`"trace_id":"${TRACE}","span_id":"${logged.spanId}"`));
   });

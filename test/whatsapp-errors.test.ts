@@ -67,6 +67,8 @@ const BY_STATUS: [fault: Fault, Expected][] = [
 ];
 
 onEachEngine('each error from WhatsApp', (engine) => {
+  // Before the hook that lets the clock go: what is left would be sent, perhaps with the fault of the next test.
+  afterEach(clear);
   const whatsapp = useWhatsApp(engine, { WHATSAPP_TEMPLATE: META.template });
 
   async function assertExpected(id: number, expected: Expected): Promise<void> {
@@ -97,7 +99,6 @@ onEachEngine('each error from WhatsApp', (engine) => {
     // The queue is paused while the channel is stopped. This does the same as `channel resume`.
     await makeQueuesDue(database, clock.now());
   }
-  afterEach(clear);
 
   for (const [code, expected] of BY_CODE) {
     it(`${code} means the same in the response and in a status`, async () => {
