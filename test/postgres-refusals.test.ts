@@ -8,6 +8,7 @@ import { findProgram, type Service, startPostgres } from '../scripts/services.ts
 import { newSecretKey } from '../src/secrets.ts';
 import { runAsProcess } from './command.ts';
 import { engines } from './databases.ts';
+import { unlessLate } from './unlessLate.ts';
 
 const HBA = `
 host all deskbell 127.0.0.1/32 trust
@@ -26,7 +27,10 @@ describe('a PostgreSQL that refuses', { skip: !engines.includes('postgres') }, (
     return url.href;
   };
   const run = (args: string[], DATABASE_URL: string) =>
-    runAsProcess(args, { env: { DATABASE_URL, SECRET_KEY: newSecretKey(), PORT: '0' } });
+    unlessLate(
+      () => runAsProcess(args, { env: { DATABASE_URL, SECRET_KEY: newSecretKey(), PORT: '0' } }),
+      ({ stderr }) => /timeout/.test(stderr),
+    );
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'deskbell-hba-'));

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, it, mock } from 'node:test';
 import { Redis } from 'ioredis';
 import { findProgram, freePort, startRedis } from '../scripts/services.ts';
+import { insertMerchant } from '../src/merchants/store.ts';
 import {
   addUser,
   assertError,
@@ -258,30 +259,36 @@ function withRedis(title: string, url: string): void {
     });
 
     it('two servers that share a Redis share the limits of a user and a merchant', async () => {
-      const users = [await addUser(one), await addUser(one)];
-      // The second server has its own database, with the same ids.
-      for (const { id } of users) assert.equal((await addUser(two)).id, id);
-      const tokens = async (deskbell: Deskbell) =>
-        Promise.all(
-          (
-            await deskbell.database.run<{ email: string }>(
-              'select email from users where id in ($1, $2) order by id',
-              users.map(({ id }) => id),
-            )
-          ).map(async ({ email }) => (await signInAs(deskbell, { ...users[0]!, email })).access_token),
-        );
-      const [[first, second], [firstToo, secondToo]] = [await tokens(one), await tokens(two)];
-      const replies: Reply[] = [];
-      for (let n = 0; n <= PER_MINUTE; n += 1) {
-        replies.push(await me(n % 2 ? one : two, { token: n % 2 ? first! : firstToo! }));
-      }
-      assertLimited(replies.pop()!);
-      for (let n = PER_MINUTE; n <= PER_MERCHANT; n += 1) {
-        replies.push(await me(n % 2 ? one : two, { token: n % 2 ? second! : secondToo! }));
-      }
+      /** Two users of a new merchant, with their tokens. */
+      const newTeam = async (deskbell: Deskbell) => {
+        const { database, clock } = deskbell;
+        const { id: merchantId } = await insertMerchant(database, 'A shop', clock.now());
+        const users = [await addUser(deskbell), await addUser(deskbell)];
+        for (const { id } of users)
+          await database.run('update users set merchant_id = $2 where id = $1', [id, merchantId]);
+        const [first, second] = users.map(async (user) => (await signInAs(deskbell, user)).access_token);
+        return {
+          ids: [merchantId, ...users.map(({ id }) => id)],
+          first: await first!,
+          second: await second!,
+        };
+      };
+      const replies = await withLimitHeaders(async () => {
+        const teams = [await newTeam(two), await newTeam(one)] as const;
+        // The second server has its own database, with the same ids.
+        assert.deepEqual(teams[0].ids, teams[1].ids);
+        const asked = [];
+        for (let n = 0; n <= PER_MINUTE; n += 1)
+          asked.push(await me(n % 2 ? one : two, { token: teams[n % 2]!.first }));
+        for (let n = PER_MINUTE; n <= PER_MERCHANT; n += 1)
+          asked.push(await me(n % 2 ? one : two, { token: teams[n % 2]!.second }));
+        return asked;
+      });
       const refused = replies.pop()!;
       assertLimited(refused);
       assert.equal(refused.headers.get('ratelimit-limit'), String(PER_MERCHANT));
+      const [ofUser] = replies.splice(PER_MINUTE, 1);
+      assertLimited(ofUser!);
       assert.deepEqual(
         replies.map(({ status }) => status),
         replies.map(() => 200),

@@ -13,6 +13,9 @@ import { until } from './shops.ts';
 import { mailSettings, newAddress, startMailServer } from './stand-ins/mail.ts';
 import { startPushService } from './stand-ins/push.ts';
 
+/** They look once in a second or two. */
+const LOOKS_MAX_MS = 90_000;
+
 onEachEngine('after a restore', (engine) => {
   const deskbell = useDeskbell(engine, { WORKER: 'false', PUSH_ALLOW_PRIVATE: 'true' });
   let target: TestDatabase | undefined;
@@ -73,7 +76,7 @@ onEachEngine('after a restore', (engine) => {
         return one(sql, ...params);
       };
       copy.clock.jump(120);
-      await until('they have looked', () => looks >= 12);
+      await until('they have looked', () => looks >= 12, LOOKS_MAX_MS);
       assert.deepEqual(wentOut(), [0, 0, 0, 0]);
       const doctor = await run(['doctor'], { env: target.env });
       assert.match(
@@ -82,7 +85,7 @@ onEachEngine('after a restore', (engine) => {
         doctor.stdout,
       );
       assert.equal((await run(['delivery', 'release'], { env: target.env })).code, 0);
-      await until('all are sent', () => String(wentOut()) === '2,3,0,1').catch(() => {});
+      await until('all are sent', () => String(wentOut()) === '2,3,0,1', LOOKS_MAX_MS).catch(() => {});
       assert.deepEqual(wentOut(), [2, 3, 0, 1]);
     } finally {
       await copy.close();

@@ -3,6 +3,7 @@ import { it } from 'node:test';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { SAVED_REPLIES_MAX } from '../src/contract/savedReplies.ts';
 import { insertSavedReply } from '../src/conversations/savedReplies/store.ts';
+import type { Queries } from '../src/database/database.ts';
 import { addUser, assertError, BOREALIS, onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
 import { until } from './shops.ts';
@@ -81,21 +82,22 @@ onEachEngine('saved replies', (engine) => {
         [`Reply ${n}`],
       );
     const body = { title: 'One more', text: 'x' };
-    const waiting = async () =>
+    const waiting = async (queries: Queries) =>
       (
-        await deskbell.database.all(`select 1 from pg_locks where locktype = 'advisory' and not granted
+        await queries.all(`select 1 from pg_locks where locktype = 'advisory' and not granted
           and database = (select oid from pg_database where datname = current_database())`)
       ).length;
+    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
     // The second waits for the first, which has taken the last place when the second may look.
     const second = await deskbell.database.transaction(async (tx) => {
       await insertSavedReply(tx, 2 as MerchantId, body, deskbell.clock.now());
       let isDone = false;
-      const posted = call('POST', '', body, BOREALIS).finally(() => {
+      const posted = deskbell.call('POST', PATH, { token, body }).finally(() => {
         isDone = true;
       });
-      // SQLite has only one transaction at a time.
+      // SQLite has only one transaction at a time. PostgreSQL ends one that does nothing for three seconds.
       if (engine === 'postgres')
-        await until('it waits or is done', async () => isDone || (await waiting()) > 0);
+        await until('it waits or is done', async () => (await waiting(tx)) > 0 || isDone);
       return { posted };
     });
     assertError(await second.posted, 409, 'CONFLICT');

@@ -19,10 +19,9 @@ export async function useErasure(deskbell: Deskbell, token: string): Promise<voi
   const reply = await deskbell.call('DELETE', `/api/v1/conversation/${conversation_id}`, { token });
   assert.equal(reply.status, 202, reply.text);
   clock.jump(31);
-  await until('the customer is erased', async () => {
-    const path = '/api/v1/audit?what=conversation.erasure_finished';
-    return (await deskbell.call('GET', path, { token })).json.length > 0;
-  });
+  const path = '/api/v1/audit?what=conversation.erasure_finished';
+  const isErased = async () => (await deskbell.call('GET', path, { token })).json.length > 0;
+  await until('the customer is erased', isErased, 120_000);
   const retentionDays = { ...config.retentionDays, notifications: 3000, deliveries: 3000 };
   const log = createLogger({ logLevel: 'silent', logPretty: false });
   await cleanUp(database, { ...config, retentionDays }, log, clock.now());

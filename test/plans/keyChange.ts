@@ -18,7 +18,9 @@ export async function changeKey({ database, config }: Deskbell): Promise<void> {
     const log = createLogger({ logLevel: 'info', logPretty: false }, { write: (line) => lines.push(line) });
     const alone = { ...database, countAnnounced: async () => 1 };
     const resealing = startResealing({ database: alone, vault, log, lookEveryMs: 1 })!;
-    await until('everything is encrypted again', () => lines.some((line) => line.includes('can be removed')));
+    const isDone = () => lines.some((line) => line.includes('can be removed'));
+    // Thousands of rows.
+    await until('everything is encrypted again', isDone, 120_000);
     await resealing.stop();
   }
 }
