@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../scripts/services.ts';
 import { newSecretKey } from '../src/secrets.ts';
+import { run } from './command.ts';
 import { engines } from './databases.ts';
 import { freeze } from './freezing.ts';
 import {
@@ -85,28 +86,18 @@ if (engines.includes('postgres')) {
     describe(`PostgreSQL ${fault.title} while a server runs`, () => survives(fault));
   }
   it('PostgreSQL ends a connection in the moment in which it becomes ready', async () => {
-    const { hostname, port } = new URL(postgres.url);
-    const sockets = new Set<Socket>();
     let endsReady = false;
-    const proxy = createServer((client) => {
-      const upstream = connect(Number(port), hostname);
-      for (const socket of [client, upstream]) {
-        sockets.add(socket);
-        socket.on('error', () => {}).on('close', () => [client, upstream].map((each) => each.destroy()));
-      }
+    const proxy = await startProxy((client, upstream) => {
       client.pipe(upstream);
       upstream.on('data', (data) => {
         if (endsReady && data.subarray(-READY.length).equals(READY)) client.end(Buffer.concat([data, ENDED]));
         else client.write(data);
       });
     });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const url = new URL(postgres.url);
-    url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    const server = await serve({ ...settings(), DATABASE_URL: url.href });
+    const server = await serve({ ...settings(), DATABASE_URL: proxy.url });
     try {
       endsReady = true;
-      for (const socket of sockets) socket.destroy();
+      proxy.breakAll();
       for (let n = 0; n < 10; n += 1)
         assert.equal((await call(server.url, 'GET', '/readyz')).status, 503, `${server.stderr()}`);
       endsReady = false;
@@ -114,7 +105,30 @@ if (engines.includes('postgres')) {
       assert.equal(server.stderr(), '');
     } finally {
       await server.stop();
-      for (const socket of sockets) socket.destroy();
+      proxy.close();
+    }
+  });
+  it('a command waits for a PostgreSQL that is slow to answer its first connections', async () => {
+    const client = new pg.Client(postgres.url);
+    await client.connect();
+    await client.query('create database not_migrated');
+    await client.end();
+    // Nothing answers the first two. The fourth is that of the lock.
+    const delaysMs = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0, 2500];
+    let connections = 0;
+    const proxy = await startProxy(async (client, upstream) => {
+      const delayMs = delaysMs[connections] ?? 0;
+      connections += 1;
+      if (delayMs === Number.POSITIVE_INFINITY) return;
+      await sleep(delayMs);
+      client.pipe(upstream).pipe(client);
+    });
+    try {
+      const DATABASE_URL = Object.assign(new URL(proxy.url), { pathname: 'not_migrated' }).href;
+      const { code, stderr } = await run(['db', 'migrate'], { env: { ...settings(), DATABASE_URL } });
+      assert.equal(code, 0, stderr);
+      assert.ok(connections >= delaysMs.length, `${connections} connections`);
+    } finally {
       proxy.close();
     }
   });
@@ -140,6 +154,34 @@ if (engines.includes('postgres')) {
     const deskbell = await startDeskbell('postgres');
     await deskbell.database.script('select pg_sleep(3.5)').finally(() => deskbell.close());
   });
+}
+
+/** A proxy in front of PostgreSQL, which passes on what the test wants. */
+async function startProxy(pass: (client: Socket, upstream: Socket) => void) {
+  const url = new URL(postgres.url);
+  const { hostname, port } = url;
+  const sockets = new Set<Socket>();
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {}).on('close', () => [client, upstream].map((each) => each.destroy()));
+    }
+    pass(client, upstream);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const breakAll = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    url: url.href,
+    breakAll,
+    close() {
+      breakAll();
+      proxy.close();
+    },
+  };
 }
 
 function survives({ begin, end, breaksConnections }: Fault): void {

@@ -26,6 +26,7 @@ import {
   isCommitFailure,
   refusalOf,
   retryConflicts,
+  retryConnecting,
 } from './postgresErrors.ts';
 import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
 import { engineProblem, isPostgres } from './probe.ts';
@@ -50,6 +51,8 @@ interface PostgresOptions {
 
 /** The most for one connection. In a request, what is left of its time bounds it: see `deadline.ts`. */
 const CONNECT_TIMEOUT_MS = 1500;
+/** For a command or a start, which must not fail because PostgreSQL is busy for a moment. No request waits for it. */
+const START_CONNECT_TIMEOUT_MS = 6000;
 /**
  * Outside a request: what the statements of a transaction leave of the first goes to its commit, but never less than the
  * second. In a request, the statements before the commit leave this minimum of its time.
@@ -191,8 +194,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     return { engine, isSpread, all, one, close };
   };
 
+  const patientOptions = { ...directOptions, connectionTimeoutMillis: START_CONNECT_TIMEOUT_MS };
   const newMigrationClient = () =>
-    new directHosts.Client({ ...directOptions, application_name: 'deskbell migrations' });
+    new directHosts.Client({ ...patientOptions, application_name: 'deskbell migrations' });
 
   const queryPool: Query = async <Row>(sql: string, params?: readonly Param[]): Promise<Row[]> => {
     const client = await connect();
@@ -210,11 +214,14 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   };
   let isSpread: boolean;
   try {
-    const [server] = await queryPool<{ number: number; version: string }>(SERVER_VERSION);
+    const [server] = await retryConnecting(
+      () => queryPool<{ number: number; version: string }>(SERVER_VERSION),
+      START_CONNECT_TIMEOUT_MS,
+    );
     if (!server || server.number < 150_000) {
       throw new DatabaseProblem('The PostgreSQL of DATABASE_URL is older than 15. Use 15 or newer.');
     }
-    if (isPooled) await refuseOtherServer(queryPool, new directHosts.Client(directOptions));
+    if (isPooled) await refuseOtherServer(queryPool, new directHosts.Client(patientOptions));
     const problem = isPostgres(server.version) ? undefined : await engineProblem(newMigrationClient);
     if (problem) throw new DatabaseProblem(problem);
     isSpread = await isSpreadByMerchant(queryPool);
@@ -278,7 +285,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     async exclusively(name, work, waitMs = EXCLUSIVE_WAIT_MAX_MS) {
       const client = new directHosts.Client({
         connectionString: directHosts.url,
-        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        connectionTimeoutMillis: START_CONNECT_TIMEOUT_MS,
         application_name: lockOwnerName(name),
       });
       try {

@@ -27,6 +27,23 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Runs `work` again while connecting takes too long, for this time. */
+export async function retryConnecting<T>(work: () => Promise<T>, forMs: number): Promise<T> {
+  for (const giveUpAt = performance.now() + forMs; ; ) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isConnectTimeout(error) || performance.now() >= giveUpAt) throw error;
+    }
+  }
+}
+
+/** The driver and its pool have several messages for it. */
+const isConnectTimeout = (error: unknown): boolean =>
+  error instanceof DatabaseUnavailable &&
+  error.cause instanceof Error &&
+  /timeout/i.test(error.cause.message);
+
 /**
  * The server is there, and says that it could not commit: a node of a cluster is away, or refused what was deferred. Nobody
  * knows whether it is written, so the caller must not run it again.
