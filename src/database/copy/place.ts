@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PROGRAM } from '../../installation.ts';
 import { type Database, DatabaseProblem } from '../database.ts';
 import { tryLockName } from '../locks.ts';
@@ -153,9 +154,15 @@ async function lockPostgres(place: Place, url: string): Promise<LockedStore> {
   };
 }
 
+/** PostgreSQL notices a moment later that a process has ended: a command just before this one must not count. */
+const ENDING_MAX_MS = 2000;
+
 async function requireUnused(client: Parameters<typeof othersConnected>[0]): Promise<void> {
-  const others = await othersConnected(client);
-  if (others > 0) throw new DatabaseProblem(IN_USE(others));
+  for (const giveUpAt = performance.now() + ENDING_MAX_MS; ; await sleep(50)) {
+    const others = await othersConnected(client);
+    if (others === 0) return;
+    if (performance.now() >= giveUpAt) throw new DatabaseProblem(IN_USE(others));
+  }
 }
 
 /** For reading all of it, as it is at one moment, while others use it. */
