@@ -136,7 +136,7 @@ export function listSessions(
   );
 }
 
-/** Ends the user's sessions except the `kept` that were used last. */
+/** Ends the user's sessions except the `kept` that were used last. In parts: there may be very many. */
 export async function endOldestSessions(
   database: Database,
   user: { id: number; merchant_id: number | null },
@@ -148,19 +148,21 @@ export async function endOldestSessions(
     [user.id, at.toISOString(), kept],
   );
   if (!isAbove) return;
-  await database.transaction(async (tx) => {
-    const rows = await tx.run<Ended>(
-      // SQLite requires a limit with an offset.
-      `update sessions set revoked_at = $2 where revoked_at is null and id in (
-        select id from sessions where user_id = $1 and revoked_at is null and expires_at > $2
-          order by ${LAST_USED} desc, created_at desc, id limit 100000 offset $3
-      ) returning id, user_id`,
-      [user.id, at.toISOString(), kept],
-    );
-    await revoke(tx, rows, at);
-    const event = { what: 'session.ended', merchantId: user.merchant_id, who: SERVER, at } as const;
-    if (rows.length > 0) await recordEvent(tx, { ...event, about: { user_id: user.id } });
-  });
+  const endSome = (isFirst: boolean) =>
+    database.transaction(async (tx) => {
+      const rows = await tx.run<Ended>(
+        `update sessions set revoked_at = $2 where revoked_at is null and id in (
+          select id from sessions where user_id = $1 and revoked_at is null and expires_at > $2
+            order by ${LAST_USED} desc, created_at desc, id limit ${ENDED_AT_ONCE} offset $3
+        ) returning id, user_id`,
+        [user.id, at.toISOString(), kept],
+      );
+      await revoke(tx, rows, at);
+      const event = { what: 'session.ended', merchantId: user.merchant_id, who: SERVER, at } as const;
+      if (isFirst && rows.length > 0) await recordEvent(tx, { ...event, about: { user_id: user.id } });
+      return rows.length;
+    });
+  for (let isFirst = true; (await endSome(isFirst)) === ENDED_AT_ONCE; isFirst = false);
   database.signal(REVOCATIONS);
 }
 
