@@ -85,33 +85,36 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
   await useMails(deskbell, 40);
   const receiver = await startReceiver();
   const endpoint = { url: receiver.url, events: ['notification.answered'] };
-  for (let from = 0; from < rows; from += AT_ONCE) {
-    // A few events are enough: they are copied like all rows.
-    if (from + 2 * AT_ONCE >= rows) await deskbell.call('POST', WEBHOOKS, { token, body: endpoint });
-    await Promise.all(
-      Array.from({ length: AT_ONCE }, async (_, n) => {
-        const isQuestion = n % 3 > 0;
-        const topic = `number ${from + n} organic ${WORDS[(from + n) % WORDS.length]}`;
-        // One in eight is not a phone number: its message fails at once.
-        const lead_phone = n % 8 === 1 ? 'unknown' : phoneOf(from + n);
-        const address = await raise(deskbell, token, {
-          ...(isQuestion ? QUESTION : SUPPORT),
-          context: isQuestion
-            ? { question: `Is ${topic}?`, lead_phone }
-            : { support_request_reason: topic, lead_phone },
-        });
-        if (n % 4 === 0) return;
-        const body = isQuestion
-          ? { answer: `Yes, ${topic} it is.`, only_send_campaign: n % 2 === 0 }
-          : { agent_response_to_customer: 'Sent again.', resolution_notes: topic };
-        const headers = { 'idempotency-key': `answer-${from + n}` };
-        const { status, text } = await deskbell.call('POST', `${address}/answer`, { token, body, headers });
-        assert.equal(status, 200, text);
-      }),
-    );
+  try {
+    for (let from = 0; from < rows; from += AT_ONCE) {
+      // A few events are enough: they are copied like all rows.
+      if (from + 2 * AT_ONCE >= rows) await deskbell.call('POST', WEBHOOKS, { token, body: endpoint });
+      await Promise.all(
+        Array.from({ length: AT_ONCE }, async (_, n) => {
+          const isQuestion = n % 3 > 0;
+          const topic = `number ${from + n} organic ${WORDS[(from + n) % WORDS.length]}`;
+          // One in eight is not a phone number: its message fails at once.
+          const lead_phone = n % 8 === 1 ? 'unknown' : phoneOf(from + n);
+          const address = await raise(deskbell, token, {
+            ...(isQuestion ? QUESTION : SUPPORT),
+            context: isQuestion
+              ? { question: `Is ${topic}?`, lead_phone }
+              : { support_request_reason: topic, lead_phone },
+          });
+          if (n % 4 === 0) return;
+          const body = isQuestion
+            ? { answer: `Yes, ${topic} it is.`, only_send_campaign: n % 2 === 0 }
+            : { agent_response_to_customer: 'Sent again.', resolution_notes: topic };
+          const headers = { 'idempotency-key': `answer-${from + n}` };
+          const { status, text } = await deskbell.call('POST', `${address}/answer`, { token, body, headers });
+          assert.equal(status, 200, text);
+        }),
+      );
+    }
+    await deskbell.allSent();
+  } finally {
+    await receiver.close();
   }
-  await deskbell.allSent();
-  await receiver.close();
 }
 
 /** Everything that colleagues do with a notification. */
