@@ -250,7 +250,6 @@ onEachEngine('a backup', (engine) => {
   });
 
   it('sends nothing after a restore until the release, and says so', async () => {
-    const receiver = await startReceiver();
     const token = await deskbell.signIn();
     const address = await raise(deskbell, token, {
       ...QUESTION,
@@ -258,10 +257,13 @@ onEachEngine('a backup', (engine) => {
     });
     await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'Yes.', undo_seconds: 0 } });
     const own = join(folder, 'waiting.db');
-    await backUp(own);
+    const made = await backUp(own);
+    assert.equal(made.code, 0, made.stderr);
     const target = await newTarget(engine);
     const restored = await restore(own, target);
-    assert.equal(restored.json.waiting.messages, 1, restored.stderr);
+    assert.equal(restored.code, 0, restored.stderr);
+    assert.equal(restored.json.waiting.messages, 1);
+    const receiver = await startReceiver();
     const settings = {
       CHANNEL: 'webhook',
       WEBHOOK_URL: receiver.url,
