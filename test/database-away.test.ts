@@ -108,26 +108,31 @@ if (engines.includes('postgres')) {
       proxy.close();
     }
   });
-  it('a command waits for a PostgreSQL that is slow to answer its first connections', async () => {
+  it('a start and a command wait for a PostgreSQL that is slow to answer their first connections', async () => {
     const client = new pg.Client(postgres.url);
     await client.connect();
-    await client.query('create database not_migrated');
+    for (const name of ['for_a_start', 'for_a_command']) await client.query(`create database ${name}`);
     await client.end();
-    // Nothing answers the first two. The fourth is that of the lock.
-    const delaysMs = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0, 2500];
-    let connections = 0;
+    let delaysMs: number[] = [];
     const proxy = await startProxy(async (client, upstream) => {
-      const delayMs = delaysMs[connections] ?? 0;
-      connections += 1;
+      const delayMs = delaysMs.shift() ?? 0;
       if (delayMs === Number.POSITIVE_INFINITY) return;
       await sleep(delayMs);
       client.pipe(upstream).pipe(client);
     });
+    const settingsOf = (name: string) => ({
+      ...settings(),
+      DATABASE_URL: Object.assign(new URL(proxy.url), { pathname: name }).href,
+    });
     try {
-      const DATABASE_URL = Object.assign(new URL(proxy.url), { pathname: 'not_migrated' }).href;
-      const { code, stderr } = await run(['db', 'migrate'], { env: { ...settings(), DATABASE_URL } });
+      // Nothing answers the first two. The fourth is that of the lock of the migrations.
+      delaysMs = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0, 2500];
+      await (await serve(settingsOf('for_a_start'))).stop();
+      assert.deepEqual(delaysMs, []);
+      delaysMs = [2500, 2500];
+      const { code, stderr } = await run(['db', 'migrate'], { env: settingsOf('for_a_command') });
       assert.equal(code, 0, stderr);
-      assert.ok(connections >= delaysMs.length, `${connections} connections`);
+      assert.deepEqual(delaysMs, []);
     } finally {
       proxy.close();
     }

@@ -80,6 +80,7 @@ async function openEngine(
     preparedStatements: options.databasePreparedStatements,
     directUrl: options.databaseDirectUrl,
     onWait: options.onWait,
+    isCommand: purpose !== 'serve',
     ...(onConnectionLost ? { onConnectionLost } : {}),
   });
 }

@@ -47,11 +47,13 @@ interface PostgresOptions {
   /** A connection broke in the background; the pool has already removed it. */
   onConnectionLost?: (error: Error) => void;
   onWait?: OnWait | undefined;
+  /** A command waits longer for a connection than a request may. */
+  isCommand?: boolean;
 }
 
 /** The most for one connection. In a request, what is left of its time bounds it: see `deadline.ts`. */
 const CONNECT_TIMEOUT_MS = 1500;
-/** For a command or a start, which must not fail because PostgreSQL is busy for a moment. No request waits for it. */
+/** For commands and the start, which must not fail because PostgreSQL is busy for a moment. No request waits for it. */
 const START_CONNECT_TIMEOUT_MS = 6000;
 /**
  * Outside a request: what the statements of a transaction leave of the first goes to its commit, but never less than the
@@ -76,7 +78,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const isPooled = options.directUrl !== undefined;
   const directHosts = options.directUrl === undefined ? hosts : createHosts(options.directUrl);
   const connectionOptions = {
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: options.isCommand ? START_CONNECT_TIMEOUT_MS : CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
     types,

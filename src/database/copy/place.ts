@@ -40,7 +40,12 @@ export interface LockedStore extends Store {
 function openTarget({ databaseUrl, dataDir }: Place): Promise<Database> {
   return databaseUrl === undefined
     ? Promise.resolve(openSqlite(dataDir, { lock: false }))
-    : openPostgres(databaseUrl, { poolSize: 2, preparedStatements: false, directUrl: undefined });
+    : openPostgres(databaseUrl, {
+        poolSize: 2,
+        preparedStatements: false,
+        directUrl: undefined,
+        isCommand: true,
+      });
 }
 
 interface SchemaVersion {
