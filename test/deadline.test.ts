@@ -17,8 +17,6 @@ import { until } from './shops.ts';
 /** The rest is for a busy machine. It is less than the time-out of one statement. */
 const DEADLINE = { REQUEST_DEADLINE_SECONDS: '1' };
 const REQUEST_MAX_MS = 2500;
-/** The same for the embedded database, where a write without a deadline waits for five seconds. */
-const EMBEDDED_MAX_MS = 4000;
 
 /** Returns how long it took. */
 async function assertRefused(title: string, request: () => Promise<Reply>): Promise<number> {
@@ -32,7 +30,7 @@ async function assertRefused(title: string, request: () => Promise<Reply>): Prom
 
 async function assertRefusedInTime(title: string, request: () => Promise<Reply>): Promise<void> {
   const ms = await assertRefused(title, request);
-  assert.ok(ms <= EMBEDDED_MAX_MS, `${title} took ${ms} ms`);
+  assert.ok(ms <= REQUEST_MAX_MS, `${title} took ${ms} ms`);
 }
 
 /** The body takes longer than the deadline. */

@@ -24,8 +24,6 @@ const BOREALIS_QUESTION = { ...QUESTION, conversation_id: 4 };
 const ROWS = 2600;
 const LARGE_BYTES = 240_000;
 const INSERTED_AT_ONCE = 1000;
-/** Whoever waits for a place for longer is refused. A timer may be a little early. */
-const WAIT_MAX_MS = 4000 - 10;
 /** Rare, so that most pieces have none. */
 const RARE = 'user_support_request';
 
@@ -220,22 +218,16 @@ onEachEngine('a list of several megabytes', (engine) => {
 
   it('waits while the merchant reads two others, and is refused when too many wait', async () => {
     const first = await Promise.all([openList(), openList()]);
-    const waiting = Array.from({ length: 17 }, async () => {
-      const startedAt = performance.now();
-      const { status, headers } = await deskbell.call('HEAD', LIST, { token });
-      return { status, headers, isLate: performance.now() - startedAt >= WAIT_MAX_MS };
-    });
+    const waiting = Array.from({ length: 17 }, () => deskbell.call('HEAD', LIST, { token }));
     const refused = await Promise.race(waiting);
     assert.equal(refused.status, 429);
     assert.match(refused.headers.get('retry-after')!, /^\d+$/);
     // Small lists and other merchants do not wait.
     assert.equal((await listOf('?limit=5')).status, 200);
     for (const response of first) response.destroy();
-    const others = (await Promise.all(waiting)).filter((reply) => reply !== refused);
-    assert.ok(others.some(({ status }) => status === 200));
-    // On a slow machine the last of them may wait too long, and are refused for that.
-    for (const { status, isLate } of others)
-      assert.ok(status === 200 || (status === 429 && isLate), `${status}`);
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+    assert.equal(statuses.filter((status) => status === 429).length, 1);
+    assert.equal(statuses.filter((status) => status === 200).length, 16);
     await allClosed();
   });
 
