@@ -127,7 +127,9 @@ export function startResealing(parts: ResealerParts): Resealer | undefined {
   async function look(): Promise<void> {
     try {
       if (!(await everybodySeals(database, vault))) return;
-      done = await resealAll(database, vault, change!, () => stopped);
+      // Again at the end: a process that was starting meanwhile may still use the previous key.
+      done =
+        (await resealAll(database, vault, change!, () => stopped)) && (await everybodySeals(database, vault));
       failing = false;
       if (done) log.info('SECRET_KEY has encrypted everything: SECRET_KEY_PREVIOUS can be removed');
     } catch (err) {

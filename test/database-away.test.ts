@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -17,6 +16,7 @@ import {
   type Reply,
   startDeskbell,
 } from './harness.ts';
+import { startPostgresProxy } from './postgresProxy.ts';
 import { newFolder, type Serving, serve } from './process.ts';
 import { until } from './shops.ts';
 
@@ -87,7 +87,7 @@ if (engines.includes('postgres')) {
   }
   it('PostgreSQL ends a connection in the moment in which it becomes ready', async () => {
     let endsReady = false;
-    const proxy = await startProxy((client, upstream) => {
+    const proxy = await startPostgresProxy(postgres.url, (client, upstream) => {
       client.pipe(upstream);
       upstream.on('data', (data) => {
         if (endsReady && data.subarray(-READY.length).equals(READY)) client.end(Buffer.concat([data, ENDED]));
@@ -114,7 +114,7 @@ if (engines.includes('postgres')) {
     for (const name of ['for_a_start', 'for_a_command']) await client.query(`create database ${name}`);
     await client.end();
     let delaysMs: number[] = [];
-    const proxy = await startProxy(async (client, upstream) => {
+    const proxy = await startPostgresProxy(postgres.url, async (client, upstream) => {
       const delayMs = delaysMs.shift() ?? 0;
       if (delayMs === Number.POSITIVE_INFINITY) return;
       await sleep(delayMs);
@@ -159,34 +159,6 @@ if (engines.includes('postgres')) {
     const deskbell = await startDeskbell('postgres');
     await deskbell.database.script('select pg_sleep(3.5)').finally(() => deskbell.close());
   });
-}
-
-/** A proxy in front of PostgreSQL, which passes on what the test wants. */
-async function startProxy(pass: (client: Socket, upstream: Socket) => void) {
-  const url = new URL(postgres.url);
-  const { hostname, port } = url;
-  const sockets = new Set<Socket>();
-  const proxy = createServer((client) => {
-    const upstream = connect(Number(port), hostname);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => {}).on('close', () => [client, upstream].map((each) => each.destroy()));
-    }
-    pass(client, upstream);
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  const breakAll = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    url: url.href,
-    breakAll,
-    close() {
-      breakAll();
-      proxy.close();
-    },
-  };
 }
 
 function survives({ begin, end, breaksConnections }: Fault): void {

@@ -27,6 +27,7 @@ import {
 } from './factors.ts';
 import { type Deskbell, login, me, onEachEngine, raise, refresh, startDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
+import { startPostgresProxy } from './postgresProxy.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
 import { startPushService } from './stand-ins/push.ts';
 
@@ -34,6 +35,9 @@ import { startPushService } from './stand-ins/push.ts';
 const KEY_CHECK_MS = 20;
 const SECRET = `whsec_${Buffer.alloc(24, 'channel').toString('base64')}`;
 const ENOUGH_MS = 60_000;
+/** Longer than the connection for signals waits for a response, and which of its announcements waits for it. */
+const TOO_SLOW_MS = 2500;
+const SECOND = 2;
 
 const isDone = ({ logged }: Deskbell) => logged.some((line) => line.includes('can be removed'));
 async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
@@ -54,9 +58,9 @@ async function prepare(engine: Engine) {
     new: newSecretKey(),
   };
   const both = { SECRET_KEY: keys.new, SECRET_KEY_PREVIOUS: keys.old };
-  const start = async (secrets: Record<string, string>) => {
+  const start = async (secrets: Record<string, string>, otherEnv: Record<string, string> = {}) => {
     const { SECRET_KEY: _, ...env } = testDatabase.env;
-    const shared: TestDatabase = { env, async remove() {} };
+    const shared: TestDatabase = { env: { ...env, ...otherEnv }, async remove() {} };
     // Signed-in people stay signed in, whatever the clock of the next server says.
     const settings = { ...secrets, ACCESS_TOKEN_TTL_SECONDS: '86400', PUSH_ALLOW_PRIVATE: 'true' };
     const deskbell = await startDeskbell(engine, settings, shared, { keyCheckEveryMs: KEY_CHECK_MS });
@@ -73,7 +77,18 @@ async function prepare(engine: Engine) {
     await push.close();
     await testDatabase.remove();
   };
-  return { start, stop, close, keys, both, receiver, push, only: (key: string) => ({ SECRET_KEY: key }) };
+  const { env } = testDatabase;
+  return {
+    env,
+    start,
+    stop,
+    close,
+    keys,
+    both,
+    receiver,
+    push,
+    only: (key: string) => ({ SECRET_KEY: key }),
+  };
 }
 
 type Prepared = Awaited<ReturnType<typeof prepare>>;
@@ -239,13 +254,37 @@ describe('a rolling restart with a new SECRET_KEY', { skip: !engines.includes('p
     first = await start(both);
     await until(() => isDone(first) || isDone(second), 'everything is encrypted again');
     assert.deepEqual((await status(second, both)).total.previous, 0);
-    // The second may have finished alone, while the first was starting and had just seen that the old key is in use.
     await until(() => isDone(first) && isDone(second), 'both encrypt with the new key');
     await check(first, used, receiver);
     await stop(second);
     second = await start(only(keys.new));
     await check(second, used, receiver);
     await check(first, used, receiver);
+  });
+
+  it('ends although PostgreSQL was too slow once to count a server', async () => {
+    const slow = await prepare('postgres');
+    let announced = 0;
+    const proxy = await startPostgresProxy(slow.env.DATABASE_URL!, (client, upstream) => {
+      upstream.pipe(client);
+      client.on('data', async (data) => {
+        upstream.write(data);
+        if (!data.includes('pg_advisory_lock_shared')) return;
+        announced += 1;
+        if (announced !== SECOND) return;
+        upstream.unpipe(client).pause();
+        await sleep(TOO_SLOW_MS);
+        upstream.pipe(client);
+      });
+    });
+    try {
+      const deskbell = await slow.start(slow.both, { DATABASE_URL: proxy.url });
+      assert.ok(announced >= SECOND);
+      await until(() => isDone(deskbell), 'everything is encrypted again');
+    } finally {
+      await slow.close();
+      proxy.close();
+    }
   });
 });
 

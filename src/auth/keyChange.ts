@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
 import type { Vault } from '../secrets.ts';
+import { isKeyChanged } from './keys.ts';
 
 /**
  * While SECRET_KEY changes, processes are restarted one after the other. One that knows only the previous key could not
@@ -35,6 +36,8 @@ export async function followKeyChange(parts: FollowParts): Promise<KeyFollower> 
   };
   await database.announce(PROCESSES);
   await database.announce(KNOWS(keyName));
+  // Another process may have finished before it could see this one. Those that finish later see it, and wait.
+  if (change && (await isKeyChanged(database, vault))) change.sealWithCurrent();
   if (change?.sealsWith !== 'previous' || database.engine === 'sqlite') {
     await begin();
     return { stop() {} };
@@ -47,8 +50,8 @@ export async function followKeyChange(parts: FollowParts): Promise<KeyFollower> 
     try {
       inARow = (await areAll(database, KNOWS(keyName))) ? inARow + 1 : 0;
       if (inARow < CHECKS_MIN) return;
-      clearInterval(timer);
       await begin();
+      clearInterval(timer);
       log.info('every process knows SECRET_KEY: it encrypts from now on');
     } catch {
       // The database cannot be reached. That says nothing about the other processes.

@@ -1,7 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { Param } from './database.ts';
+import { DatabaseUnavailable, type Param } from './database.ts';
 import { withoutDeadline } from './deadline.ts';
 import type { Hosts } from './hosts.ts';
 import { ANNOUNCE } from './locks.ts';
@@ -17,7 +18,10 @@ import { ANNOUNCE } from './locks.ts';
 export interface Signals {
   signal(topic: string): void;
   listen(topic: string, onSignal: () => void): () => void;
-  /** Holds a shared lock on the name, which ends with the connection: no process that is gone is counted. */
+  /**
+   * Holds a shared lock on the name, which ends with the connection: no process that is gone is counted. Resolves only
+   * when it is held, because others rely on it.
+   */
   announce(name: string): Promise<void>;
   /** A short statement on the connection that listens. Undefined while there is none. */
   query(sql: string, params: readonly Param[]): Promise<pg.QueryResult> | undefined;
@@ -31,6 +35,9 @@ const RECONNECT_MS = 1000;
 const CHECK_EVERY_MS = 2000;
 const ANSWER_MAX_MS = 2000;
 const CLOSE_MAX_MS = 500;
+/** Several connections may fail before one announces a name. */
+const ANNOUNCE_MAX_MS = 10_000;
+const ANNOUNCE_CHECK_MS = 20;
 
 interface SignalParts {
   types: pg.CustomTypesConfig;
@@ -52,7 +59,8 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
   let isConnected = false;
   let lastQuery: Promise<unknown> = Promise.resolve();
   let disconnect = async () => {};
-  let connecting: Promise<void> | undefined;
+  /** Connecting, and what was added since. Never rejects: otherwise everything added later would be skipped. */
+  let connecting: Promise<void> = Promise.resolve();
   let reconnectTimer: NodeJS.Timeout | undefined;
   let checkTimer: NodeJS.Timeout | undefined;
   let closed = false;
@@ -77,7 +85,7 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
     });
     const disconnectNext = () => endClient(next, socket);
     next.on('end', () => {
-      isConnected = false;
+      if (client === next) isConnected = false;
       reconnectLater(next);
     });
     next.on('notification', ({ channel }) => local.emit(channel));
@@ -92,9 +100,26 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
       for (const topic of topics) local.emit(topic);
       checkLater(next, disconnectNext);
     } catch {
-      await disconnectNext();
-      reconnectLater(next);
+      await replace(next, disconnectNext);
     }
+  }
+
+  /** The next connection sends everything again. */
+  async function replace(failed: pg.Client, disconnectFailed: () => Promise<void>): Promise<void> {
+    if (client === failed) isConnected = false;
+    await disconnectFailed();
+    reconnectLater(failed);
+  }
+
+  /** Sends what every later connection sends, too. If it fails, nobody would hear of it otherwise. */
+  function add(sql: string, params: readonly Param[] = []): Promise<void> {
+    connecting = client
+      ? connecting.then(async () => {
+          const [current, disconnectCurrent] = [client!, disconnect];
+          await query(current, sql, params).catch(() => replace(current, disconnectCurrent));
+        })
+      : connect();
+    return connecting;
   }
 
   function checkLater(checked: pg.Client, disconnectChecked: () => Promise<void>): void {
@@ -130,19 +155,19 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
       local.on(topic, onSignal);
       if (!topics.has(topic)) {
         topics.add(topic);
-        if (!client) connecting = connect();
-        else
-          connecting = connecting?.then(async () => void (client && (await query(client, listenSql(topic)))));
-        connecting?.catch(() => {});
+        void add(listenSql(topic));
       }
       return () => local.off(topic, onSignal);
     },
     async announce(name) {
       names.add(name);
-      if (!client) connecting = connect();
-      else
-        connecting = connecting?.then(async () => void (client && (await query(client, ANNOUNCE, [name]))));
-      await connecting?.catch(() => {});
+      const giveUpAt = performance.now() + ANNOUNCE_MAX_MS;
+      await add(ANNOUNCE, [name]);
+      while (!isConnected) {
+        if (closed || performance.now() > giveUpAt)
+          throw new DatabaseUnavailable('PostgreSQL is unavailable to announce this process');
+        await sleep(ANNOUNCE_CHECK_MS);
+      }
     },
     query: (sql, params) => (isConnected && client ? query(client, sql, params) : undefined),
     async close() {
@@ -150,7 +175,7 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
       clearTimeout(reconnectTimer);
       clearTimeout(checkTimer);
       for (const timer of pendingNotifications.values()) clearTimeout(timer);
-      await connecting?.catch(() => {});
+      await connecting;
       await disconnect();
     },
   };
