@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database, Param } from '../src/database/database.ts';
+import { createBreaker } from '../src/delivery/worker/breaker.ts';
+import { UNTIL_RESUMED } from '../src/delivery/worker/stops.ts';
 import type { Worker } from '../src/delivery/worker/worker.ts';
 import { run, settingsOf } from './command.ts';
 import { type Deskbell, onEachEngine, startDeskbell } from './harness.ts';
@@ -142,5 +145,28 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     await sleep(TIMEOUT_MS);
     await idle();
     assert.equal((await channel()).state, 'ok');
+  });
+
+  it('stays open if the worker was just reading the state of all channels', async () => {
+    const { database, clock } = deskbell;
+    const reading = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const slow: Database = {
+      ...database,
+      async all<Row>(sql: string, params?: readonly Param[]) {
+        const rows = await database.all<Row>(sql, params);
+        reading.resolve();
+        await goOn.promise;
+        return rows;
+      },
+    };
+    const log = { info() {}, warn() {} } as never;
+    const breaker = createBreaker({ database: slow, log, now: clock.now });
+    const refreshing = breaker.refresh();
+    await reading.promise;
+    await breaker.stop('webhook:999', 'HTTP_410', true);
+    goOn.resolve();
+    await refreshing;
+    assert.deepEqual(await breaker.gate('webhook:999'), { until: UNTIL_RESUMED });
   });
 });

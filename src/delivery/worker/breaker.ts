@@ -39,17 +39,29 @@ const isTimeout = (code: string | undefined) => code !== undefined && /TIMEOUT|E
 export function createBreaker({ database, log, now }: BreakerParts): Breaker {
   const timeouts = new Map<string, number>();
   let stops = new Map<string, ChannelStop>();
+  /** How often this process has changed the stops. */
+  let changes = 0;
 
   async function refresh(): Promise<void> {
     const before = stops;
-    stops = new Map((await listStops(database, now())).map((stop) => [stop.channel_id, stop]));
+    const seen = changes;
+    const listed = await listStops(database, now());
+    // What it has just written itself may be missing there: messages would go to a channel that was just stopped.
+    if (seen !== changes) return refresh();
+    stops = new Map(listed.map((stop) => [stop.channel_id, stop]));
     // Another process has closed it, so time-outs are counted from zero.
     for (const channelId of before.keys()) if (!stops.has(channelId)) timeouts.delete(channelId);
   }
 
+  function remember(channelId: string, stop: ChannelStop | undefined): void {
+    changes += 1;
+    if (stop) stops.set(channelId, stop);
+    else stops.delete(channelId);
+  }
+
   async function write(stop: ChannelStop): Promise<void> {
     await stopChannel(database, stop, now());
-    stops.set(stop.channel_id, stop);
+    remember(stop.channel_id, stop);
   }
 
   async function notAnswering(channelId: string, code: string, isProbe: boolean): Promise<void> {
@@ -79,7 +91,7 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
     timeouts.delete(channelId);
     if (stops.get(channelId)?.kind !== 'not_answering') return;
     const restingUntil = await clearBreaker(database, channelId);
-    stops.delete(channelId);
+    remember(channelId, undefined);
     log.info({ channel: channelId }, 'the channel answers again: circuit breaker closed');
     await wakeQueues(database, restingUntil, now());
   }
@@ -93,7 +105,7 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
       if (stop.kind === 'refused') return 'open';
       const until = new Date(now().getTime() + PROBE_LEASE_MS);
       const mayProbe = await takeProbe(database, stop, until);
-      stops.set(channelId, { ...stop, until: until.toISOString() });
+      remember(channelId, { ...stop, until: until.toISOString() });
       return mayProbe ? 'probe' : { until: until.toISOString() };
     },
     report: (channelId, code, isProbe) =>
