@@ -74,12 +74,14 @@ describe('moving to another database', {
   }
 
   it('moves every table to PostgreSQL and back, and the server responds in the same way', async () => {
+    // Before a server uses them: one that runs for half a minute numbers the new events, and that table is empty.
+    const filled = await tablesOf(source);
+    for (const name of Object.values(TABLES).flat())
+      if (!['schema_migrations', 'inbox_index', 'sending_hold'].includes(name))
+        assert.ok((filled[name]?.rows ?? 0) > 0, `${name} has no rows`);
     const expected = await responses(source);
     for (const [path, text] of Object.entries(expected)) assert.match(text, /^200 /, path);
     const before = await tablesOf(source);
-    for (const name of Object.values(TABLES).flat())
-      if (!['schema_migrations', 'inbox_index', 'sending_hold'].includes(name))
-        assert.ok((before[name]?.rows ?? 0) > 0, `${name} has no rows`);
 
     const there = await run(['move', '--to', postgres.env.DATABASE_URL!, '--json'], { env: source.env });
     assert.equal(there.code, 0, there.stderr);

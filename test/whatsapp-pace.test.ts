@@ -84,7 +84,14 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
   it('allows 45 messages to one customer at once, then one every six seconds, and does not delay other customers', async () => {
     const channel = newChannel();
     const send = (phone: string, ms: number, n = 0) => reserveTurn(worker(n), channel, phone, at(ms));
-    const first = await Promise.all(Array.from({ length: 50 }, (_, n) => send('+1', 0, n)));
+    /** Ten at once, as many as there are connections. All have the same time. */
+    const sendMany = async (ms: number) => {
+      const turns: Turn[] = [];
+      for (let from = 0; from < 50; from += 10)
+        turns.push(...(await Promise.all(Array.from({ length: 10 }, (_, n) => send('+1', ms, from + n)))));
+      return turns;
+    };
+    const first = await sendMany(0);
     assert.equal(first.filter((turn) => 'atMs' in turn).length, 45);
     assert.deepEqual(await send('+1', 0), { mustWait: 'CUSTOMER_PACE', retryInMs: 6000 });
     assert.deepEqual(await send('+1', 5999), { mustWait: 'CUSTOMER_PACE', retryInMs: 1 });
@@ -92,7 +99,7 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
     assert.ok('atMs' in (await send('+1', 6000)));
     assert.ok('mustWait' in (await send('+1', 6000, 1)));
     // A long pause does not allow more than one burst.
-    const later = await Promise.all(Array.from({ length: 50 }, (_, n) => send('+1', 86_400_000, n)));
+    const later = await sendMany(86_400_000);
     assert.equal(later.filter((turn) => 'atMs' in turn).length, 45);
   });
 

@@ -26,7 +26,7 @@ import { startReceiver } from '../receiver.ts';
 import { useMails } from './mails.ts';
 import type { Statement } from './statements.ts';
 
-const AT_ONCE = 16;
+const AT_ONCE = 8;
 
 /** Uses the service like one merchant's customers and staff, so that there are rows in every table. */
 export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void> {
