@@ -216,8 +216,8 @@ async function bundleProgram(folder: string): Promise<string> {
 }
 
 async function runTests(files: string[]): Promise<void> {
-  // More processes at a time than cores, because many tests wait.
-  const concurrency = availableParallelism() + 2;
+  // More processes at a time than cores, because many tests wait. Two more are not faster, and tests wait for each other.
+  const concurrency = availableParallelism() + 1;
   const stream = run({ files: inProcesses(files), concurrency, timeout: 900_000 });
   stream.on('test:pass', ({ details, skip, todo, file }) => {
     if (details.type === 'suite') return;
