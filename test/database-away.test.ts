@@ -17,7 +17,7 @@ import {
   startDeskbell,
 } from './harness.ts';
 import { startPostgresProxy } from './postgresProxy.ts';
-import { newFolder, type Serving, serve } from './process.ts';
+import { newFolder, run as runProgram, type Serving, serve } from './process.ts';
 import { until } from './shops.ts';
 
 /**
@@ -29,15 +29,14 @@ const RECOVERY_MAX_MS = 15_000;
 
 /** What PostgreSQL sends at the end of a start: it is ready, outside a transaction. */
 const READY = Buffer.from('5a0000000549', 'hex');
-/** The error of a connection that an administrator ends. */
-const REASON = Buffer.from(
-  'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0',
-);
-const ENDED = Buffer.concat([Buffer.from('E'), lengthOf(REASON), REASON]);
-function lengthOf(body: Buffer): Buffer {
+/** The error of a connection that an administrator ends, and of one too many. */
+const ENDED = fatal('57P01', 'terminating connection due to administrator command');
+const FULL = fatal('53300', 'sorry, too many clients already');
+function fatal(code: string, text: string): Buffer {
+  const body = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${text}\0\0`);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(body.length + 4);
-  return length;
+  return Buffer.concat([Buffer.from('E'), length, body]);
 }
 
 interface Fault {
@@ -133,6 +132,22 @@ if (engines.includes('postgres')) {
       const { code, stderr } = await run(['db', 'migrate'], { env: settingsOf('for_a_command') });
       assert.equal(code, 0, stderr);
       assert.deepEqual(delaysMs, []);
+    } finally {
+      proxy.close();
+    }
+  });
+  it('a server that others could not see does not start, and says why', async () => {
+    const proxy = await startPostgresProxy(postgres.url, (client, upstream) => {
+      client.once('data', (data) => {
+        if (data.includes('deskbell signals')) return client.end(FULL);
+        upstream.write(data);
+        client.pipe(upstream).pipe(client);
+      });
+    });
+    try {
+      const program = runProgram({ ...settings(), DATABASE_URL: proxy.url, PORT: '0' });
+      assert.equal((await program.ended).code, 1, program.stderr());
+      assert.match(program.stderr(), /^[^\n]*PostgreSQL has no free connection[^\n]*\n$/);
     } finally {
       proxy.close();
     }

@@ -147,7 +147,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.equal((await channel()).state, 'ok');
   });
 
-  it('stays open if the worker was just reading the state of all channels', async () => {
+  it('does not forget a stop that was written while it read the state of all channels', async () => {
     const { database, clock } = deskbell;
     const reading = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();

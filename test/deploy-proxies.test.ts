@@ -190,6 +190,8 @@ describe('the proxy of the compose file', { skip: skipNginx }, () => {
         ['127.0.0.2', '127.0.0.4'],
         ['127.0.0.3', '127.0.0.5'],
       ] as const) {
+        // As long as a container takes to start: a process of nginx that was not asked may know only older ones until then.
+        await sleep(NAMES_VALID_MS);
         await new Promise((resolve) => running.get(old)!.close(resolve));
         running.delete(old);
         dns.addresses = [...running.keys()];
@@ -197,8 +199,6 @@ describe('the proxy of the compose file', { skip: skipNginx }, () => {
         running.set(replacement, await startAt(replacement));
         dns.addresses = [...running.keys()];
         await untilServedBy(...running.keys());
-        // A container takes longer to start. Until then, a process of nginx that was not asked may know only the old ones.
-        await sleep(NAMES_VALID_MS);
       }
       assert.deepEqual([...running.keys()], ['127.0.0.4', '127.0.0.5']);
     } finally {

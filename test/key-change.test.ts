@@ -14,9 +14,10 @@ import { type Deskbell, onEachEngine } from './harness.ts';
 import { check, isDone, nextCode, type Prepared, prepare, status, until, use } from './keyChange.ts';
 import { startPostgresProxy } from './postgresProxy.ts';
 
-/** Longer than the connection for signals waits for a response, and which of its announcements waits for it. */
+/** Longer than the connection for signals waits for a response. */
 const TOO_SLOW_MS = 2500;
-const SECOND = 2;
+/** The first one is sent while it connects. */
+const DELAYED_ANNOUNCEMENT = 2;
 
 onEachEngine('a new SECRET_KEY with SECRET_KEY_PREVIOUS', (engine) => {
   let prepared: Prepared;
@@ -97,25 +98,26 @@ describe('a rolling restart with a new SECRET_KEY', { skip: !engines.includes('p
   it('ends although PostgreSQL was too slow once to count a server', async () => {
     const slow = await prepare('postgres');
     let announced = 0;
-    const proxy = await startPostgresProxy(slow.env.DATABASE_URL!, (client, upstream) => {
+    // Through PgBouncer, signals have a connection of their own.
+    const setting = slow.env.DATABASE_DIRECT_URL ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL';
+    const proxy = await startPostgresProxy(slow.env[setting]!, (client, upstream) => {
       upstream.pipe(client);
       client.on('data', async (data) => {
         upstream.write(data);
         if (!data.includes('pg_advisory_lock_shared')) return;
         announced += 1;
-        if (announced !== SECOND) return;
+        if (announced !== DELAYED_ANNOUNCEMENT) return;
         upstream.unpipe(client).pause();
         await sleep(TOO_SLOW_MS);
         upstream.pipe(client);
       });
     });
     try {
-      const deskbell = await slow.start(slow.both, { DATABASE_URL: proxy.url });
-      assert.ok(announced >= SECOND);
+      const deskbell = await slow.start(slow.both, { [setting]: proxy.url });
+      assert.ok(announced > DELAYED_ANNOUNCEMENT, 'it has connected again');
       await until(() => isDone(deskbell), 'everything is encrypted again');
     } finally {
-      await slow.close();
-      proxy.close();
+      await slow.close().finally(() => proxy.close());
     }
   });
 });

@@ -74,7 +74,7 @@ describe('moving to another database', {
   }
 
   it('moves every table to PostgreSQL and back, and the server responds in the same way', async () => {
-    // Before a server uses them: one that runs for half a minute numbers the new events, and that table is empty.
+    // Before a server uses them: one that runs for ten seconds numbers the new events, and that table is empty.
     const filled = await tablesOf(source);
     for (const name of Object.values(TABLES).flat())
       if (!['schema_migrations', 'inbox_index', 'sending_hold'].includes(name))

@@ -9,7 +9,7 @@ export async function startPostgresProxy(
   const { hostname, port } = url;
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {
-    const upstream = connect(Number(port), hostname);
+    const upstream = connect(Number(port || 5432), hostname);
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => {}).on('close', () => [client, upstream].map((each) => each.destroy()));

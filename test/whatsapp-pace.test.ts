@@ -46,12 +46,17 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
     return `whatsapp:${channels}`;
   };
   const turnAt = (turn: Turn) => ('atMs' in turn ? turn.atMs - START : undefined);
+  /** No more, so that none waits for a connection of the pool. */
+  const tenAtOnce = async (count: number, reserve: (n: number) => Promise<Turn>) => {
+    const turns: Turn[] = [];
+    for (let from = 0; from < count; from += 10)
+      turns.push(...(await Promise.all(Array.from({ length: 10 }, (_, n) => reserve(from + n)))));
+    return turns;
+  };
 
   it('gives every message of all workers its own time, evenly spaced', async () => {
     const channel = newChannel();
-    const turns = await Promise.all(
-      Array.from({ length: 60 }, (_, n) => reserveTurn(worker(n), channel, `+${n}`, at(0))),
-    );
+    const turns = await tenAtOnce(60, (n) => reserveTurn(worker(n), channel, `+${n}`, at(0)));
     const times = turns.map(turnAt).sort((one, other) => one! - other!);
     assert.deepEqual(
       times,
@@ -84,14 +89,7 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
   it('allows 45 messages to one customer at once, then one every six seconds, and does not delay other customers', async () => {
     const channel = newChannel();
     const send = (phone: string, ms: number, n = 0) => reserveTurn(worker(n), channel, phone, at(ms));
-    /** Ten at once, as many as there are connections. All have the same time. */
-    const sendMany = async (ms: number) => {
-      const turns: Turn[] = [];
-      for (let from = 0; from < 50; from += 10)
-        turns.push(...(await Promise.all(Array.from({ length: 10 }, (_, n) => send('+1', ms, from + n)))));
-      return turns;
-    };
-    const first = await sendMany(0);
+    const first = await tenAtOnce(50, (n) => send('+1', 0, n));
     assert.equal(first.filter((turn) => 'atMs' in turn).length, 45);
     assert.deepEqual(await send('+1', 0), { mustWait: 'CUSTOMER_PACE', retryInMs: 6000 });
     assert.deepEqual(await send('+1', 5999), { mustWait: 'CUSTOMER_PACE', retryInMs: 1 });
@@ -99,7 +97,7 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
     assert.ok('atMs' in (await send('+1', 6000)));
     assert.ok('mustWait' in (await send('+1', 6000, 1)));
     // A long pause does not allow more than one burst.
-    const later = await sendMany(86_400_000);
+    const later = await tenAtOnce(50, (n) => send('+1', 86_400_000, n));
     assert.equal(later.filter((turn) => 'atMs' in turn).length, 45);
   });
 

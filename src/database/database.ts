@@ -89,7 +89,7 @@ export interface Database extends Queries {
   signal(topic: string): void;
   /** Calls back for each signal of this topic. Call the result to stop. */
   listen(topic: string, onSignal: () => void): () => void;
-  /** Counts this process under a name while it is connected. */
+  /** Counts this process under a name while it is connected. Rejects if it cannot be connected within ten seconds. */
   announce(name: string): Promise<void>;
   /** How many processes have announced a name. One for the embedded database, which has only one server. */
   countAnnounced(name: string): Promise<number>;

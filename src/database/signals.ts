@@ -20,7 +20,7 @@ export interface Signals {
   listen(topic: string, onSignal: () => void): () => void;
   /**
    * Holds a shared lock on the name, which ends with the connection: no process that is gone is counted. Resolves only
-   * when it is held, because others rely on it.
+   * when it is held, because others rely on it, and rejects after ten seconds.
    */
   announce(name: string): Promise<void>;
   /** A short statement on the connection that listens. Undefined while there is none. */
@@ -64,6 +64,8 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
   let reconnectTimer: NodeJS.Timeout | undefined;
   let checkTimer: NodeJS.Timeout | undefined;
   let closed = false;
+  /** Why there is no connection. */
+  let problem: unknown;
 
   /** One at a time, as the driver wants it. */
   function query(on: pg.Client, sql: string, params: readonly Param[] = []): Promise<pg.QueryResult> {
@@ -74,6 +76,7 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
 
   async function connect(): Promise<void> {
     const socket = new Socket();
+    // May throw: it reads the certificates that the address names.
     const next = new hosts.Client({
       connectionString: hosts.url,
       keepAlive: true,
@@ -99,7 +102,8 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
       // Signals sent while we were disconnected are lost: every listener checks once.
       for (const topic of topics) local.emit(topic);
       checkLater(next, disconnectNext);
-    } catch {
+    } catch (error) {
+      problem = error;
       await replace(next, disconnectNext);
     }
   }
@@ -111,14 +115,14 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
     reconnectLater(failed);
   }
 
-  /** Sends what every later connection sends, too. If it fails, nobody would hear of it otherwise. */
+  /** Sends what every later connection sends, too. If it fails, the connection is replaced: nothing else sends it again. */
   function add(sql: string, params: readonly Param[] = []): Promise<void> {
-    connecting = client
-      ? connecting.then(async () => {
-          const [current, disconnectCurrent] = [client!, disconnect];
-          await query(current, sql, params).catch(() => replace(current, disconnectCurrent));
-        })
-      : connect();
+    if (client) {
+      connecting = connecting.then(async () => {
+        const [current, disconnectCurrent] = [client!, disconnect];
+        await query(current, sql, params).catch(() => replace(current, disconnectCurrent));
+      });
+    } else if (!reconnectTimer) connecting = connect().catch(connectLater);
     return connecting;
   }
 
@@ -132,10 +136,15 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
   }
 
   function reconnectLater(ended: pg.Client): void {
-    if (closed || client !== ended || reconnectTimer) return;
+    if (client === ended) connectLater();
+  }
+
+  function connectLater(why = problem): void {
+    problem = why;
+    if (closed || reconnectTimer) return;
     reconnectTimer = setTimeout(() => {
       reconnectTimer = undefined;
-      connecting = connect();
+      connecting = connect().catch(connectLater);
     }, RECONNECT_MS);
     reconnectTimer.unref();
   }
@@ -165,7 +174,7 @@ export function createSignals(hosts: Hosts, { types, checkSql, run }: SignalPart
       await add(ANNOUNCE, [name]);
       while (!isConnected) {
         if (closed || performance.now() > giveUpAt)
-          throw new DatabaseUnavailable('PostgreSQL is unavailable to announce this process');
+          throw new DatabaseUnavailable('this process cannot be announced', { cause: problem });
         await sleep(ANNOUNCE_CHECK_MS);
       }
     },
