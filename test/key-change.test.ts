@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { followKeyChange } from '../src/auth/keyChange.ts';
 import type { Param } from '../src/database/database.ts';
 import { enqueueMail } from '../src/mail/queue.ts';
 import { startResealing } from '../src/reseal.ts';
@@ -154,21 +155,24 @@ onEachEngine('encrypting again', (engine) => {
   };
   const textsWith = async (vault: Vault) =>
     new Set((await mails()).map((row) => vault.open(row.sealed, purposeOf(row)))).size;
-  const worker = (beforeUpdate = async () => {}) => {
+  const worker = (
+    beforeUpdate = async () => {},
+    // As if this were the only process.
+    { countAnnounced = async (_name: string) => 1, said = [] as string[] } = {},
+  ) => {
     const vault = createVault(prepared.keys.new, prepared.keys.old);
     vault.change!.sealWithCurrent();
-    // As if this were the only process.
     const { run } = deskbell.database;
-    const alone = {
+    const watched = {
       ...deskbell.database,
-      countAnnounced: async () => 1,
+      countAnnounced,
       async run<Row>(sql: string, params?: readonly Param[]) {
         if (sql.startsWith('update mails')) await beforeUpdate();
         return run<Row>(sql, params);
       },
     };
-    const log = { info() {}, warn() {} } as never;
-    return startResealing({ database: alone, vault, log, lookEveryMs: 1 })!;
+    const log = { info: (text: string) => said.push(text), warn() {} } as never;
+    return startResealing({ database: watched, vault, log, lookEveryMs: 1 })!;
   };
 
   it('continues after it was stopped anywhere, and several workers may do it at the same time', async () => {
@@ -212,5 +216,38 @@ onEachEngine('encrypting again', (engine) => {
     await until(async () => (await resealed()) === MAILS, 'all are done');
     await last.stop();
     assert.equal(await textsWith(createVault(keys.new)), MAILS);
+  });
+
+  it('does not say that the old key can be removed while a process that started meanwhile may use it', async () => {
+    await addMails();
+    let [processes, looks] = [1, 0];
+    const said: string[] = [];
+    const countAnnounced = async (name: string) => {
+      if (name !== 'deskbell processes') return 1;
+      looks += 1;
+      return processes;
+    };
+    const starting = async () => {
+      processes = 2;
+    };
+    const last = worker(starting, { countAnnounced, said });
+    await until(() => looks > 2, 'it looks again');
+    assert.equal(await resealed(), MAILS);
+    assert.deepEqual(said, []);
+    processes = 1;
+    await until(() => said.length > 0, 'it says so');
+    await last.stop();
+  });
+
+  it('leaves no time in which a process that starts afterwards uses the old key', async () => {
+    const { keys } = prepared;
+    const vault = createVault(keys.new, keys.old);
+    // It was opened before everything was encrypted again, and could not be seen.
+    assert.equal(vault.change?.sealsWith, 'previous');
+    const database = { ...deskbell.database, async announce() {} };
+    const log = { info() {} } as never;
+    const follower = await followKeyChange({ database, vault, log, checkEveryMs: 60 * 60_000 });
+    follower.stop();
+    assert.equal(vault.change?.sealsWith, 'current');
   });
 });
