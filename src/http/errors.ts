@@ -133,21 +133,16 @@ export function refuseOtherMethods(
 export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
   // The response has been sent. Closing the connection now could lose it.
   if (socket.writableEnded && error.code !== 'ECONNRESET') return;
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [line, problem] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', headersTooLarge()]
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', requestTimeout()]
-        : ['400 Bad Request', badRequest('This is not valid HTTP.')];
-  answerAndClose(socket, line, problem);
+  // The client has closed the connection in the middle of its request. Hundreds may do so at once.
+  const isGone = error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE';
+  if (isGone || !socket.writable) socket.destroy();
+  else if (error.code === 'HPE_HEADER_OVERFLOW') closeAfterReading(socket, HEADERS_TOO_LARGE);
+  else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') closeAfterReading(socket, REQUEST_TIMEOUT);
+  else closeAfterReading(socket, NOT_HTTP);
 }
 
-/** Without a route or a parsed request. */
-export function answerAndClose(socket: Socket, statusLine: string, problem: ApiError): void {
+/** A whole response, for where there is no route or parsed request. */
+export function rawResponse(statusLine: string, problem: ApiError): string {
   const body = JSON.stringify(problem.body());
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
@@ -156,5 +151,10 @@ export function answerAndClose(socket: Socket, statusLine: string, problem: ApiE
     ...problem.headers,
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  closeAfterReading(socket, `HTTP/1.1 ${statusLine}\r\n${lines.join('')}\r\n${body}`);
+  return `HTTP/1.1 ${statusLine}\r\n${lines.join('')}\r\n${body}`;
 }
+
+/** Built once: hundreds of connections may time out in the same moment, while others wait. */
+const HEADERS_TOO_LARGE = rawResponse('431 Request Header Fields Too Large', headersTooLarge());
+const REQUEST_TIMEOUT = rawResponse('408 Request Timeout', requestTimeout());
+const NOT_HTTP = rawResponse('400 Bad Request', badRequest('This is not valid HTTP.'));

@@ -3,11 +3,13 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { tooManyConnections } from '../../errors.ts';
 import { addressGroup, shortAddress } from '../address.ts';
-import { answerAndClose } from '../errors.ts';
+import { rawResponse } from '../errors.ts';
+import { closeAfterReading } from './unreadBodies.ts';
 
 /** Refused connections that still get a response, at a time. Above that, they are closed without one. */
 const REFUSING_MAX = 100;
 const WARN_EVERY_MS = 60_000;
+const TOO_MANY = rawResponse('503 Service Unavailable', tooManyConnections());
 
 /**
  * Limits the connections of each address. It runs before any header is read, so behind a proxy this is the proxy's
@@ -35,7 +37,7 @@ export function limitConnections(
     socket.once('close', () => {
       refusing -= 1;
     });
-    answerAndClose(socket, '503 Service Unavailable', tooManyConnections());
+    closeAfterReading(socket, TOO_MANY);
   }
 
   app.server.on('connection', (socket) => {
