@@ -216,7 +216,8 @@ async function bundleProgram(folder: string): Promise<string> {
 }
 
 async function runTests(files: string[]): Promise<void> {
-  // More processes at a time than cores, because many tests wait. With two more, the whole is not faster, and each test is slower.
+  // More processes at a time than cores, because many tests wait. With two more, the whole is not faster, and each test is
+  // slower.
   const concurrency = availableParallelism() + 1;
   const stream = run({ files: inProcesses(files), concurrency, timeout: 900_000 });
   stream.on('test:pass', ({ details, skip, todo, file }) => {

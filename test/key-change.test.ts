@@ -12,8 +12,9 @@ import { killSettings } from './copying.ts';
 import { engines } from './databases.ts';
 import { addUserWithTotp, atLocalhost, codeOf, loginWith, passkeyOptions, sendPasskey } from './factors.ts';
 import { type Deskbell, onEachEngine } from './harness.ts';
-import { check, isDone, nextCode, type Prepared, prepare, status, until, use } from './keyChange.ts';
+import { check, ENOUGH_MS, isDone, nextCode, type Prepared, prepare, status, use } from './keyChange.ts';
 import { startPostgresProxy } from './postgresProxy.ts';
+import { until } from './shops.ts';
 
 /** Longer than the connection for signals waits for a response. */
 const TOO_SLOW_MS = 2500;
@@ -40,7 +41,7 @@ onEachEngine('a new SECRET_KEY with SECRET_KEY_PREVIOUS', (engine) => {
     await assert.rejects(start(only(keys.new)), /is not the key of this database.*SECRET_KEY_PREVIOUS/);
     deskbell = await start(both);
     await check(deskbell, used, receiver);
-    await until(() => isDone(deskbell), 'everything is encrypted again');
+    await until('everything is encrypted again', () => isDone(deskbell), ENOUGH_MS);
     await check(deskbell, used, receiver);
     const done = await status(deskbell, both);
     assert.deepEqual([done.total.previous, done.total.neither, done.previous_needed], [0, 0, false]);
@@ -86,9 +87,9 @@ describe('a rolling restart with a new SECRET_KEY', { skip: !engines.includes('p
 
     await stop(first);
     first = await start(both);
-    await until(() => isDone(first) || isDone(second), 'everything is encrypted again');
+    await until('everything is encrypted again', () => isDone(first) || isDone(second), ENOUGH_MS);
     assert.deepEqual((await status(second, both)).total.previous, 0);
-    await until(() => isDone(first) && isDone(second), 'both encrypt with the new key');
+    await until('both encrypt with the new key', () => isDone(first) && isDone(second), ENOUGH_MS);
     await check(first, used, receiver);
     await stop(second);
     second = await start(only(keys.new));
@@ -116,7 +117,7 @@ describe('a rolling restart with a new SECRET_KEY', { skip: !engines.includes('p
     try {
       const deskbell = await slow.start(slow.both, { [setting]: proxy.url });
       assert.ok(announced > DELAYED_ANNOUNCEMENT, 'it has connected again');
-      await until(() => isDone(deskbell), 'everything is encrypted again');
+      await until('everything is encrypted again', () => isDone(deskbell), ENOUGH_MS);
     } finally {
       await slow.close().finally(() => proxy.close());
     }
@@ -194,7 +195,7 @@ onEachEngine('encrypting again', (engine) => {
     const half = await resealed();
     assert.ok(half > 0 && half < MAILS, `${half} are done`);
     const workers = [worker(), worker()];
-    await until(async () => (await resealed()) === MAILS, 'all are done');
+    await until('all are done', async () => (await resealed()) === MAILS, ENOUGH_MS);
     await Promise.all(workers.map((each) => each.stop()));
     assert.equal(await textsWith(createVault(prepared.keys.new)), MAILS);
   });
@@ -213,7 +214,7 @@ onEachEngine('encrypting again', (engine) => {
     }
     assert.equal(await resealed(), 59 + 199);
     const last = worker();
-    await until(async () => (await resealed()) === MAILS, 'all are done');
+    await until('all are done', async () => (await resealed()) === MAILS, ENOUGH_MS);
     await last.stop();
     assert.equal(await textsWith(createVault(keys.new)), MAILS);
   });
@@ -231,11 +232,11 @@ onEachEngine('encrypting again', (engine) => {
       processes = 2;
     };
     const last = worker(starting, { countAnnounced, said });
-    await until(() => looks > 2, 'it looks again');
+    await until('it looks again', () => looks > 2, ENOUGH_MS);
     assert.equal(await resealed(), MAILS);
     assert.deepEqual(said, []);
     processes = 1;
-    await until(() => said.length > 0, 'it says so');
+    await until('it says so', () => said.length > 0, ENOUGH_MS);
     await last.stop();
   });
 

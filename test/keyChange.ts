@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openVault } from '../src/auth/vault.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
@@ -22,19 +21,15 @@ import {
 import { type Deskbell, login, me, raise, refresh, startDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
+import { until } from './shops.ts';
 import { startPushService } from './stand-ins/push.ts';
 
 /** How often servers look at each other's keys, and workers at what is left. */
 const KEY_CHECK_MS = 20;
 const SECRET = `whsec_${Buffer.alloc(24, 'channel').toString('base64')}`;
-const ENOUGH_MS = 60_000;
+export const ENOUGH_MS = 60_000;
 
 export const isDone = ({ logged }: Deskbell) => logged.some((line) => line.includes('can be removed'));
-export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (const giveUpAt = Date.now() + ENOUGH_MS; !(await holds()); await sleep(10)) {
-    assert.ok(Date.now() < giveUpAt, what);
-  }
-}
 
 /** A database with something of each kind that is encrypted, and servers on it with different keys. */
 export async function prepare(engine: Engine) {
@@ -129,7 +124,7 @@ export async function use(deskbell: Deskbell, { receiver, push }: Prepared) {
   };
 }
 
-/** All of it still works on this server. Returns the tokens of a new session. */
+/** All of it still works on this server. `used` has the tokens of a new session then. */
 export async function check(
   deskbell: Deskbell,
   used: Awaited<ReturnType<typeof use>>,
@@ -152,7 +147,11 @@ export async function check(
   const body = { answer: 'Yes.' };
   const answered = await deskbell.call('POST', `${address}/answer`, { token: used.owner.access_token, body });
   assert.equal(answered.status, 200, answered.text);
-  await until(() => new Set(receiver.received.map(({ path }) => path)).size === 2, 'both are called');
+  await until(
+    'both are called',
+    () => new Set(receiver.received.map(({ path }) => path)).size === 2,
+    ENOUGH_MS,
+  );
   for (const call of receiver.received) {
     assert.ok(isGenuine(call, call.path.endsWith('/hook') ? hookSecret : SECRET), `${call.path} is signed`);
   }

@@ -84,6 +84,8 @@ export const TEAM_MUTATIONS: readonly Mutation[] = [
       replace: 'if (merchant_id === merchantId && user_id !== userId)',
       test: 'end with the session, with the account, and when somebody else uses the browser',
     },
+  ]),
+  ...caughtBy('test/alerts-several.test.ts', [
     {
       name: 'two workers make the same alert',
       file: 'src/alerts/dispatch.ts',
