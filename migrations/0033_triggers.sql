@@ -133,12 +133,15 @@ create trigger documents_deleted after delete on documents begin
       deletions = deletions + 1;
 end;
 -- @postgres
--- It calls no function of ours, and each statement names the merchant: on a cluster it runs on the node of the row. The
--- inbox comes first, so that others who change the merchant's notifications wait there, in whatever order they come to
--- the counts.
+-- It calls no function of ours, and each statement names the merchant: on a cluster it runs on the node of the row. A new
+-- version and a new number are drawn before the insert: a cluster keeps no plan of a statement that draws them. The inbox
+-- comes first, so that others who change the merchant's notifications wait there, in whatever order they come to the
+-- counts.
 create function notification_changed() returns trigger language plpgsql as $$
 declare
   merchant bigint;
+  new_version text := replace(gen_random_uuid()::text, '-', '');
+  next_seq bigint;
   more_bytes bigint := 0;
   more_pending_bytes bigint := 0;
   is_counted boolean := true;
@@ -160,7 +163,7 @@ begin
     end if;
   end if;
   insert into inboxes (merchant_id, version, bytes, pending_bytes)
-    values (merchant, replace(gen_random_uuid()::text, '-', ''), more_bytes, more_pending_bytes)
+    values (merchant, new_version, more_bytes, more_pending_bytes)
     on conflict (merchant_id) do update set version = excluded.version, bytes = inboxes.bytes + excluded.bytes,
       pending_bytes = inboxes.pending_bytes + excluded.pending_bytes;
 
@@ -174,7 +177,8 @@ begin
     is_counted := old.counted_for_good is null;
   end if;
   if is_searched then
-    insert into inbox_changes (merchant_id, notification_id) values (merchant, new.id);
+    next_seq := nextval('inbox_changes_seq_seq');
+    insert into inbox_changes (merchant_id, seq, notification_id) values (merchant, next_seq, new.id);
   end if;
   if not is_counted then return null; end if;
 
@@ -229,6 +233,7 @@ create trigger notifications_changed after insert or update or delete on notific
 create function document_changed() returns trigger language plpgsql as $$
 declare
   merchant bigint;
+  new_version text := replace(gen_random_uuid()::text, '-', '');
   more_bytes bigint := 0;
 begin
   if tg_op <> 'INSERT' then
@@ -241,7 +246,7 @@ begin
       + octet_length(new.title) + octet_length(new.body) + new.former_bytes + new.wordings_bytes;
   end if;
   insert into live_versions (merchant_id, topic, version, bytes, deletions)
-    values (merchant, 'knowledge', replace(gen_random_uuid()::text, '-', ''), more_bytes,
+    values (merchant, 'knowledge', new_version, more_bytes,
       case tg_op when 'DELETE' then 1 else 0 end)
     on conflict (merchant_id, topic) do update set version = excluded.version,
       bytes = live_versions.bytes + excluded.bytes, deletions = live_versions.deletions + excluded.deletions;

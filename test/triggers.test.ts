@@ -79,6 +79,12 @@ onEachEngine('a trigger', (engine) => {
       const inserts = body.match(/insert into \w+ \([^)]*\)\s+\w+/g) ?? [];
       assert.ok(inserts.length > 0);
       for (const insert of inserts) assert.match(insert, /^insert into \w+ \(merchant_id, [^)]*\)\s+values$/);
+      // A cluster plans such a statement each time it runs, as it does with one that leaves out a number.
+      for (const [statement] of body.matchAll(/insert into [^;]+;/g))
+        assert.doesNotMatch(
+          statement,
+          /gen_random_uuid|nextval|random\(|insert into inbox_changes \(merchant_id, not/,
+        );
     }
   });
 });
