@@ -47,12 +47,13 @@ export function startInboxIndexer({ database, log }: { database: Database; log: 
     try {
       let after = 0;
       for (let done = 0; !stopped; ) {
-        const merchantId = await findChanged(database, after);
-        if (merchantId !== undefined) {
+        const merchantIds = await findChanged(database, after);
+        for (const merchantId of merchantIds) {
+          if (stopped) return;
           done += await indexOne(merchantId);
           after = merchantId;
-          continue;
         }
+        if (merchantIds.length > 0) continue;
         // Those that another worker has locked are left to it.
         if (done === 0) break;
         [after, done] = [0, 0];

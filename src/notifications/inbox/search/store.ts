@@ -20,13 +20,16 @@ export const listChanges = (queries: Queries, merchantId: MerchantId, limit: num
     [merchantId, limit],
   );
 
-/** The next merchant after this one that has changes. */
-export async function findChanged(queries: Queries, after: number): Promise<MerchantId | undefined> {
-  const row = await queries.one<{ merchant_id: MerchantId }>(
-    'select merchant_id from inbox_changes where merchant_id > $1 order by merchant_id limit 1',
+/** Of all merchants: on a cluster this look visits every node, so one finds several merchants. */
+const CHANGES_LOOKED_AT = 100;
+
+/** The next merchants after this one that have changes. None if there are no more. */
+export async function findChanged(queries: Queries, after: number): Promise<MerchantId[]> {
+  const rows = await queries.all<{ merchant_id: MerchantId }>(
+    `select merchant_id from inbox_changes where merchant_id > $1 order by merchant_id limit ${CHANGES_LOOKED_AT}`,
     [after],
   );
-  return row?.merchant_id;
+  return [...new Set(rows.map(({ merchant_id }) => merchant_id))];
 }
 
 export async function listOfConversation(
