@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { loadModule } from 'libpg-query';
 import { run } from './command.ts';
 import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
-import { type Deskbell, startDeskbell } from './harness.ts';
+import { type Deskbell, raise, startDeskbell } from './harness.ts';
 import { importFiles, leaveRows } from './plans/rows.ts';
 import { type Statement, startRecording, stopRecording } from './plans/statements.ts';
 import { useVectors } from './plans/vectors.ts';
@@ -65,6 +65,35 @@ describe('where the tables are spread by merchant', { skip: !engines.includes('p
       assert.deepEqual(problems, []);
       assert.ok(readsAcross.length > 0);
     });
+
+  it('all numbers of a new notification and of an answer are drawn before their transaction', async () => {
+    const quiet = await startDeskbell('postgres', { WORKER: 'false' }, database);
+    try {
+      const token = await quiet.signIn();
+      const body = { answer: 'Yes, we do.' };
+      const answer = async (path: string) =>
+        assert.equal((await quiet.call('POST', `${path}/answer`, { token, body })).status, 200);
+      // What a server reads only once.
+      await answer(await raise(quiet, token));
+
+      const steps = [];
+      startRecording();
+      const path = await raise(quiet, token);
+      steps.push(stopRecording());
+      startRecording();
+      await answer(path);
+      steps.push(stopRecording());
+      for (const statements of steps) {
+        const texts = statements.map(({ sql }) => onOneLine(sql));
+        const written = texts.findIndex((text) => text.startsWith('insert into new_events'));
+        assert.ok(texts.indexOf('begin') >= 0 && texts.indexOf('begin') < written, texts.join('\n'));
+        const drawn = texts.findLastIndex((text) => text.includes('nextval'));
+        assert.ok(drawn >= 0 && drawn < texts.indexOf('begin'), texts.join('\n'));
+      }
+    } finally {
+      await quiet.close();
+    }
+  });
 
   it('every statement of a request, an import and the background keeps the rules', async () => {
     const statements = await recordEverything();

@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import type { MerchantId } from '../contract/ids.ts';
 import { type Chain, chainKey, chainParams, chainSql, defineChange, defineInsert } from './chain.ts';
-import { lockGates, runSteps } from './chainSteps.ts';
+import { lockGates, numbersWanted, runSteps } from './chainSteps.ts';
 import type { Param } from './database.ts';
 
 const SHOP = 7 as MerchantId;
@@ -188,6 +188,14 @@ describe('a chain on a cluster', () => {
         ...[SHOP, 'One.', 41, 'Two.', 42],
       ],
       ['insert into deliveries (id,merchant_id) values ($2,$1)', SHOP, 9],
+    ]);
+  });
+
+  it('uses the numbers that were drawn before', async () => {
+    const chain: Chain = { steps: [{ shape: NOTE, values: [{ merchant_id: SHOP, content: 'One.' }] }] };
+    assert.deepEqual(numbersWanted(chain), { deliveries: 1 });
+    assert.deepEqual(await doneBy({ ...chain, numbers: { deliveries: [77] } }), [
+      ['insert into deliveries (merchant_id,content,id) values ($1,$2,$3)', SHOP, 'One.', 77],
     ]);
   });
 

@@ -18,6 +18,8 @@ export interface Chain {
    * `new_id`. PostgreSQL draws it in the same statement: drawn before, a notification took 1.3 times as long.
    */
   newId?: { table: string; id?: number };
+  /** On a cluster: the numbers of the rows that are inserted, by table, if they were drawn before: see `numbersWanted`. */
+  numbers?: NewIds;
 }
 
 /** Stands for the new id in a text of JSON: see `newId` of a shape. */

@@ -4,6 +4,7 @@ import {
   type Insert,
   type InsertShape,
   NEW_ID,
+  type NewIds,
   type Row,
   type Step,
 } from './chain.ts';
@@ -28,9 +29,10 @@ const ROWS_MAX = { sqlite: 1, postgres: 100 };
 
 /** Returns what the gate is `returning`, or the first step if there is no gate. */
 export async function runSteps<Found>(
-  { gate, steps, lock, newId }: Chain,
-  runner: StepRunner,
+  { gate, steps, lock, newId, numbers }: Chain,
+  given: StepRunner,
 ): Promise<Found[]> {
+  const runner = numbers ? withNumbers(given, numbers) : given;
   if (lock !== undefined) {
     await runner.lock?.(lock);
     await lockRows(steps[0]!, runner);
@@ -54,6 +56,32 @@ export async function runSteps<Found>(
     found ??= rows;
   }
   return found ?? [];
+}
+
+/** How many numbers the rows that a chain inserts need on a cluster. */
+export function numbersWanted({ steps }: Chain): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { shape, values } of steps) {
+    if (shape.do === 'insert' && numberOf(shape) !== undefined)
+      counts[shape.table] = (counts[shape.table] ?? 0) + values.length;
+  }
+  return counts;
+}
+
+/** The column with the number of a row, unless its value is given. */
+function numberOf({ table, columns }: InsertShape): string | undefined {
+  const identity = identityOf(table);
+  return identity !== undefined && identity in columns ? undefined : identity;
+}
+
+/** Numbers that were drawn before, instead of a statement for each insert. */
+function withNumbers(runner: StepRunner, numbers: NewIds): StepRunner {
+  // Of this run: after a conflict, the chain runs again.
+  const left = new Map(Object.entries(numbers).map(([table, drawn]) => [table, [...drawn]]));
+  return {
+    ...runner,
+    newIds: async (table, count) => left.get(table)?.splice(0, count) ?? runner.newIds(table, count),
+  };
 }
 
 const isInsert = (step: Step): step is Insert => step.shape.do === 'insert';
@@ -179,17 +207,16 @@ const bindTo =
 
 async function insert(shape: InsertShape, rows: readonly Row[], runner: StepRunner): Promise<void> {
   const { table, onConflict } = shape;
-  const identity = runner.isSpread ? identityOf(table) : undefined;
-  const isDrawn = identity !== undefined && !(identity in shape.columns);
-  const { sql, columns } = kept(`${runner.engine} ${shape.key} ${isDrawn} ${rows.length}`, () => {
-    const names = [...Object.keys(shape.columns), ...(isDrawn ? [identity] : [])];
+  const number = runner.isSpread ? numberOf(shape) : undefined;
+  const { sql, columns } = kept(`${runner.engine} ${shape.key} ${number} ${rows.length}`, () => {
+    const names = [...Object.keys(shape.columns), ...(number === undefined ? [] : [number])];
     return { sql: valuesSql(table, names, rows.length, { onConflict }), columns: names };
   });
-  const ids = isDrawn ? await runner.newIds(table, rows.length) : [];
+  const drawn = number === undefined ? [] : await runner.newIds(table, rows.length);
   await runner.run(
     sql,
     valuesParams(columns, rows, (row, column, index) =>
-      isDrawn && column === identity ? ids[index]! : (row[column] ?? null),
+      column === number ? drawn[index]! : (row[column] ?? null),
     ),
   );
 }

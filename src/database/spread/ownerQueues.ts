@@ -1,4 +1,5 @@
 import type { Chain, ChainWithIds, NewIds } from '../chain.ts';
+import { numbersWanted } from '../chainSteps.ts';
 import { DeadlinePassed, msLeft, withinDeadline, withoutDeadline } from '../deadline.ts';
 import { idsWanted, useIds } from '../newIds.ts';
 
@@ -39,12 +40,23 @@ export function createOwnerQueues({ runAll, draw, isRefused }: QueueParts) {
     }
   }
 
+  /** With all numbers of their rows, so that no insert has to draw its own. */
   async function withNewIds(all: readonly (Chain | ChainWithIds)[]): Promise<Chain[]> {
-    const wanted = all.map(idsWanted);
-    const isNeeded = wanted.some((newIds) => Object.keys(newIds).length > 0);
-    const ids = isNeeded ? await draw(wanted) : [];
-    return all.map((given, index) => useIds(given, ids[index] ?? {}));
+    const isBuilt = all.map((given) => 'build' in given);
+    const ids = await drawFor(
+      all.map((given) => ({ ...('build' in given ? {} : numbersWanted(given)), ...idsWanted(given) })),
+    );
+    const chains = all.map((given, index) => useIds(given, ids[index]!));
+    // What these insert is known only now.
+    const numbers = await drawFor(chains.map((chain, index) => (isBuilt[index] ? numbersWanted(chain) : {})));
+    return chains.map((chain, index) => ({
+      ...chain,
+      numbers: isBuilt[index] ? numbers[index]! : ids[index]!,
+    }));
   }
+
+  const drawFor = async (wanted: readonly ChainWithIds['newIds'][]): Promise<NewIds[]> =>
+    wanted.some((newIds) => Object.keys(newIds).length > 0) ? draw(wanted) : wanted.map(() => ({}));
 
   function* inTime(group: readonly Waiting[]) {
     for (const each of group) {
