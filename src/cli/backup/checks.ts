@@ -67,7 +67,9 @@ async function checkPostgres(database: Database, full: boolean): Promise<Finding
   if ((failures?.count ?? 0) > 0)
     findings.push(...bad(`PostgreSQL has read ${failures!.count} damaged pages.`, RESTORE));
   if (full) findings.push(...(await readAll(database)));
-  return findings.length > 0 ? findings : good('The database is not damaged, as far as PostgreSQL knows.');
+  return findings.some(({ state }) => state === 'bad')
+    ? findings
+    : [...good('The database is not damaged, as far as PostgreSQL knows.'), ...findings];
 }
 
 /** PostgreSQL's codes for damaged data and damaged indexes. */
@@ -102,7 +104,9 @@ async function readAll(database: Database): Promise<Finding[]> {
         where c.relnamespace = current_schema()::regnamespace and a.amname = 'btree' and i.indisvalid
       order by 1 desc, 2`,
   );
-  const findings: Finding[] = [];
+  const findings = database.isSpread
+    ? hint('The rows on the workers were not read.', 'Run "pg_amcheck" on each worker.')
+    : [];
   for (const { kind, name } of parts) {
     // Without a time limit.
     await database.script(CHECKS[kind]!(name)).catch((error: { code?: string }) => {

@@ -4,7 +4,8 @@ import { type BackgroundStatement, MIGRATIONS, type Migration, readMigrations } 
 
 /**
  * Changes to many rows that belong to a migration, in steps of a few rows. Each step is a transaction that also writes
- * how far it got, so that it is done once, no matter who is killed when.
+ * how far it got, so that it is done once, no matter who is killed when. Except on a cluster: if the coordinator fails
+ * during the commit, the rows may be changed on their node, and the step is repeated.
  */
 export interface ChangeStatus {
   migration: number;
@@ -117,7 +118,8 @@ export async function listChanges(database: Database, folder: URL = MIGRATIONS):
 
 async function rowsOf(database: Database, table: string): Promise<number> {
   const row = await database.one<{ rows: number }>(
-    database.engine === 'sqlite'
+    // On a cluster, the coordinator knows nothing about the size of a spread table.
+    database.engine === 'sqlite' || database.isSpread
       ? `select count(*) as rows from ${table}`
       : `select reltuples::bigint as rows from pg_class where oid = to_regclass('${table}')`,
   );
