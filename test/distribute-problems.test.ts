@@ -54,7 +54,7 @@ describe('spreading that cannot begin', { skip }, () => {
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /\nIt failed at "drop [^"]+": connection to the remote node worker-1:5432 failed\. Check that it runs\. Nothing was changed\. Fix it and run the same command again\.\n$/,
+      /\nIt failed at "function on every node: document_changed\(\)": connection to the remote node worker-1:5432 failed\. Check that it runs\. Nothing was changed\. Fix it and run the same command again\.\n$/,
     );
     await assertOpen();
   });
@@ -90,20 +90,44 @@ describe('spreading that cannot begin', { skip }, () => {
         constraint copies_key foreign key (merchant_id, id) references notifications (merchant_id, id));
       create table region_1 (merchant_id bigint, id bigint,
         constraint region_key foreign key (merchant_id, id) references notifications (merchant_id, id));
+      create table orders (merchant_id bigint, id bigint, document bigint, primary key (merchant_id, id),
+        constraint orders_key foreign key (merchant_id, document) references documents (merchant_id, id) on delete set null);
       create table "My Labels" (id bigint primary key, merchant_id bigint, document bigint,
         constraint "My Key" foreign key (merchant_id, document) references documents (merchant_id, id))`);
     for (const options of [['--dry-run'], []]) {
       const { code, stderr } = await distribute(testDatabase, ...options);
       assert.equal(code, 1);
       assert.deepEqual(stderr.split('\n').slice(1), [
-        '  alter table "My Labels" drop constraint "My Key"; -- refers to documents',
-        '  alter table archive.copies drop constraint copies_key; -- refers to notifications',
-        '  alter table region_1 drop constraint region_key; -- refers to notifications',
+        '  alter table "My Labels" drop constraint "My Key"; -- refers to documents, whose row may be on another node',
+        '  alter table archive.copies drop constraint copies_key; -- refers to notifications, whose row may be on another node',
+        '  alter table orders drop constraint orders_key; -- refers to documents, and may change merchant_id',
+        '  alter table region_1 drop constraint region_key; -- refers to notifications, whose row may be on another node',
         '',
       ]);
-      assert.match(stderr, /^Citus does not support 3 foreign keys of your own.+ Drop them first:\n/);
+      assert.match(stderr, /^Citus does not support 4 foreign keys of your own\. Drop them first:\n/);
     }
-    await citus.query(`drop schema archive cascade; drop table region_1; drop table "My Labels"`);
+    await citus.query(
+      `drop schema archive cascade; drop table region_1; drop table "My Labels"; drop table orders`,
+    );
+    await assertOpen();
+  });
+
+  it('because of tables that Citus cannot spread, names each of them', async () => {
+    const { citus, testDatabase } = cluster;
+    await citus.query(`create table small_labels (merchant_id integer, id bigint, primary key (merchant_id, id));
+      create table "My Tags" (merchant_id bigint, id bigint, name text constraint "My Names" unique,
+        primary key (merchant_id, id))`);
+    for (const options of [['--dry-run'], []]) {
+      const { code, stderr } = await distribute(testDatabase, ...options);
+      assert.equal(code, 1);
+      assert.deepEqual(stderr.split('\n'), [
+        'Citus cannot spread 2 tables of your own. Change them first, or move them to another schema:',
+        '  "My Tags": the unique index "My Names" has no merchant_id',
+        '  small_labels: its merchant_id is integer, not bigint',
+        '',
+      ]);
+    }
+    await citus.query(`drop table small_labels; drop table "My Tags"`);
     await assertOpen();
   });
 
@@ -113,6 +137,8 @@ describe('spreading that cannot begin', { skip }, () => {
       create table region_1 (id bigint primary key, merchant_id bigint references merchants (id));
       create table visits (id bigint, merchant_id bigint references merchants (id)) partition by hash (id);
       create table visits_first partition of visits for values with (modulus 1, remainder 0);
+      create table clicks (merchant_id bigint, id bigint, primary key (merchant_id, id)) partition by hash (id);
+      create table clicks_first partition of clicks for values with (modulus 1, remainder 0);
       create table "O'Hara's" (id bigint primary key, kind_id bigint references archive.kinds (id),
         region_id bigint references region_1 (id));
       create table "My ""Labels""" (merchant_id bigint constraint "It's mine" references merchants (id), id bigint,

@@ -1,7 +1,7 @@
 import { VERSION } from '../version.ts';
 import { type Database, DatabaseProblem } from './database.ts';
 import { statementSumOf } from './oldChecksums.ts';
-import { MIGRATION_SETTING } from './spread/keys.ts';
+import { MIGRATION_SETTINGS } from './spread/keys.ts';
 import { finishChanges } from './upgrade/changes.ts';
 import { MIGRATIONS, type Migration, readMigrations } from './upgrade/files.ts';
 import { compareVersions } from './upgrade/versions.ts';
@@ -60,7 +60,7 @@ async function apply(database: Database, migration: Migration, appliedAt: string
     ? `insert into background_changes (migration, created_at) values (${version}, '${appliedAt}');`
     : '';
   await database.script(
-    `${database.isSpread ? MIGRATION_SETTING : ''}
+    `${database.isSpread ? MIGRATION_SETTINGS : ''}
     ${sql}
     ${later}
     insert into schema_migrations (version, name, checksum, applied_at${support[0]})

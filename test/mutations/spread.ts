@@ -20,7 +20,21 @@ export const SPREAD_MUTATIONS: readonly Mutation[] = [
     {
       name: 'Citus converts the new tables of a migration',
       file: 'src/database/migrate.ts',
-      find: "${database.isSpread ? MIGRATION_SETTING : ''}",
+      find: "${database.isSpread ? MIGRATION_SETTINGS : ''}",
+      replace: '',
+      test: 'distributes only the tables that an upgrade has added, and everybody names them before',
+    },
+    {
+      name: 'the nodes get a function with the triggers that use it',
+      file: 'src/database/spread/plan.ts',
+      find: '...functionSteps(ordered),',
+      replace: '',
+      test: 'distributes every table by merchant, on every node or not, keeps all rows and foreign keys, and says so',
+    },
+    {
+      name: 'Citus changes a spread table on all nodes at the same time, and refuses the rest of a migration',
+      file: 'src/database/spread/keys.ts',
+      find: "set local citus.multi_shard_modify_mode = 'sequential';",
       replace: '',
       test: 'distributes only the tables that an upgrade has added, and everybody names them before',
     },

@@ -27,6 +27,9 @@ create table citus_stand_in.faults (every integer not null, truncating boolean n
 insert into citus_stand_in.faults values (0, false);
 create table citus_stand_in.truncated (name regclass primary key);
 
+-- The functions that the nodes have.
+create table citus_stand_in.functions (name regprocedure primary key);
+
 create function citus_stand_in.count_call() returns void language plpgsql as $$
 declare
   every integer := (select f.every from citus_stand_in.faults f);
@@ -71,12 +74,39 @@ begin
   delete from pg_catalog.pg_dist_partition where logicalrelid = given;
 end $$;
 
+create function citus_stand_in.allows_triggers() returns boolean language sql as
+  $$ select coalesce(nullif(current_setting('citus.enable_unsafe_triggers', true), ''), 'off') = 'on' $$;
+
 create function citus_stand_in.refuse_triggers(given regclass) returns void language plpgsql as $$
 begin
   if exists (select 1 from pg_trigger where tgrelid = given and not tgisinternal)
-    and coalesce(nullif(current_setting('citus.enable_unsafe_triggers', true), ''), 'off') <> 'on' then
+    and not citus_stand_in.allows_triggers() then
     raise exception 'cannot distribute relation "%" because it has triggers', given
-      using hint = format('Drop all the triggers on "%s" and retry.', given), errcode = '0A000';
+      using hint = format('Consider dropping all the triggers on "%s" and retry.', given), errcode = '0A000';
+  end if;
+end $$;
+
+create function citus_stand_in.refuse_trigger_change(given regclass) returns void language plpgsql as $$
+begin
+  if citus_stand_in.kind_of(given) in ('distributed', 'reference') and not citus_stand_in.allows_triggers() then
+    raise exception 'triggers are not supported on distributed tables when "citus.enable_unsafe_triggers" is set to "false"'
+      using errcode = '0A000';
+  end if;
+end $$;
+
+-- A change of a distributed table runs on all nodes at the same time, unless a setting says one after another. What
+-- Citus does one after another is refused later in that transaction.
+create function citus_stand_in.note_parallel() returns void language plpgsql as $$
+begin
+  if coalesce(current_setting('citus.multi_shard_modify_mode', true), '') <> 'sequential' then
+    perform set_config('citus_stand_in.parallel', 'on', true);
+  end if;
+end $$;
+create function citus_stand_in.refuse_parallel(what text) returns void language plpgsql as $$
+begin
+  if current_setting('citus_stand_in.parallel', true) = 'on' then
+    raise exception '%', what || ' because there was a parallel operation on a distributed table in the transaction'
+      using errcode = '25000';
   end if;
 end $$;
 
@@ -185,12 +215,20 @@ declare
 begin
   perform citus_stand_in.count_call();
   perform citus_stand_in.refuse_distributed(table_name);
+  if (select relispartition from pg_class where oid = table_name) then
+    raise exception 'cannot distribute relation "%" which is partition of another relation', table_name using errcode = '42P16';
+  end if;
   perform citus_stand_in.undistribute(table_name);
   if not exists (select 1 from pg_attribute where attrelid = table_name and attname = distribution_column) then
     raise exception 'column "%" of relation "%" does not exist', distribution_column, table_name using errcode = '42703';
   end if;
   if colocate_with not in ('default', 'none') and citus_stand_in.kind_of(colocate_with::regclass) <> 'distributed' then
     raise exception 'relation % is not distributed', colocate_with using errcode = '42P16';
+  end if;
+  if colocate_with not in ('default', 'none') and (select count(distinct atttypid) from pg_attribute
+      where attrelid in (table_name, colocate_with::regclass) and attname = distribution_column) > 1 then
+    raise exception 'cannot colocate tables % and %', colocate_with, table_name using errcode = '42P16',
+      detail = format('Distribution column types don''t match for %s and %s.', colocate_with, table_name);
   end if;
   perform citus_stand_in.refuse_triggers(table_name);
   select i.indexrelid::regclass::text into bad from pg_index i where i.indrelid = table_name and i.indisunique
@@ -204,6 +242,16 @@ begin
   insert into pg_catalog.pg_dist_partition (logicalrelid, partmethod, partkey, colocationid)
     values (table_name, 'h', distribution_column, 1);
   perform citus_stand_in.copy_rows(table_name);
+  perform set_config('citus_stand_in.distributed', 'on', true);
+end $$;
+
+create function pg_catalog.create_distributed_function(function_name regprocedure) returns void language plpgsql as $$
+begin
+  perform citus_stand_in.count_call();
+  if not exists (select 1 from pg_proc where oid = function_name and pg_has_role(proowner, 'usage')) then
+    raise exception 'must be owner of function %', function_name using errcode = '42501';
+  end if;
+  insert into citus_stand_in.functions values (function_name) on conflict do nothing;
 end $$;
 
 create function pg_catalog.truncate_local_data_after_distributing_table(table_name regclass) returns void
@@ -242,6 +290,11 @@ begin
           perform citus_stand_in.undistribute(lonely);
         end loop;
       end if;
+      if citus_stand_in.kind_of(command.objid) = 'reference' then
+        perform citus_stand_in.refuse_parallel(format('cannot execute DDL on reference relation "%s"', command.objid::regclass));
+      elsif citus_stand_in.kind_of(command.objid) = 'distributed' then
+        perform citus_stand_in.note_parallel();
+      end if;
       if citus_stand_in.kind_of(command.objid) <> 'postgres' then
         perform citus_stand_in.check_keys(command.objid, citus_stand_in.kind_of(command.objid));
       end if;
@@ -253,3 +306,42 @@ begin
 end $$;
 create event trigger citus_stand_in on ddl_command_end when tag in ('ALTER TABLE', 'CREATE TABLE')
   execute function citus_stand_in.follow();
+
+-- The same for triggers and their functions.
+create function citus_stand_in.follow_triggers() returns event_trigger language plpgsql as $$
+declare
+  command record;
+  missing regprocedure;
+begin
+  for command in select * from pg_event_trigger_ddl_commands() loop
+    if command.object_type = 'trigger' then
+      perform citus_stand_in.refuse_trigger_change((select tgrelid::regclass from pg_trigger where oid = command.objid));
+      -- In the transaction that has distributed a table, other connections do not see a function that is sent with it.
+      select t.tgfoid::regprocedure into missing from pg_trigger t where t.oid = command.objid
+        and citus_stand_in.kind_of(t.tgrelid) = 'distributed' and t.tgfoid not in (select name from citus_stand_in.functions);
+      if missing is not null and current_setting('citus_stand_in.distributed', true) = 'on' then
+        raise exception 'function % does not exist', missing using errcode = '42883';
+      end if;
+    elsif command.object_type = 'function' then
+      perform citus_stand_in.refuse_parallel('cannot run function command');
+    end if;
+  end loop;
+end $$;
+create event trigger citus_stand_in_triggers on ddl_command_end when tag in ('CREATE TRIGGER', 'CREATE FUNCTION', 'ALTER FUNCTION')
+  execute function citus_stand_in.follow_triggers();
+
+create function citus_stand_in.follow_drops() returns event_trigger language plpgsql as $$
+declare
+  dropped record;
+begin
+  for dropped in select * from pg_event_trigger_dropped_objects() where original loop
+    if dropped.object_type = 'trigger' then
+      perform citus_stand_in.refuse_trigger_change(
+        format('%I.%I', dropped.address_names[1], dropped.address_names[2])::regclass);
+    elsif dropped.object_type = 'function' then
+      perform citus_stand_in.refuse_parallel('cannot run function command');
+    end if;
+  end loop;
+end $$;
+create event trigger citus_stand_in_drops on sql_drop when tag in ('DROP TRIGGER', 'DROP FUNCTION')
+  execute function citus_stand_in.follow_drops();

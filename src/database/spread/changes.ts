@@ -27,7 +27,7 @@ export async function readChanges(queries: Reads): Promise<Changes> {
     const table = byName.get(name);
     return table !== undefined && isMisplaced(table);
   };
-  // A migration can add a table of the coordinator with a foreign key that Citus does not know: see `MIGRATION_SETTING`.
+  // A migration can add a table of the coordinator with a foreign key that Citus does not know: see `MIGRATION_SETTINGS`.
   const isUnknown = ({ table_name, references_table }: ForeignKey) => {
     const table = byName.get(table_name);
     return (

@@ -1,6 +1,6 @@
 import type { Changes } from './changes.ts';
 import { addSql, dropSql, forgetSql, rememberSql } from './keys.ts';
-import { quotedName, tableArgument } from './quote.ts';
+import { quotedName, quotedText, tableArgument } from './quote.ts';
 import type { PlacedTable } from './status.ts';
 
 /** One change. Each is a transaction of its own, and the whole can be repeated after any of them. */
@@ -24,6 +24,7 @@ export function stepsOf({ tables, isUnfinished, moving, dropped, missing }: Chan
   const spread = tables.find(({ is }) => is === 'by merchant') ?? ordered.find(isByMerchant);
   return [
     { what: `write down ${missing.length} foreign keys`, sql: rememberSql(dropped) },
+    ...functionSteps(ordered),
     ...dropped.map((key) => ({ what: `drop ${key.name} of ${key.table_name}`, sql: dropSql(key) })),
     ...ordered.map((table) => placeStep(table, spread?.name)),
     ...emptied.map(({ name }) => ({
@@ -44,6 +45,18 @@ const inOrder = (tables: readonly PlacedTable[]): PlacedTable[] =>
 
 const rankOf = ({ name, belongs }: PlacedTable): number =>
   belongs === 'everywhere' ? 0 : name === 'notifications' ? 2 : 1;
+
+/**
+ * The functions of triggers. Created with the triggers, in the transaction that distributes the table, they would not be
+ * seen by the other connections on which Citus creates the triggers of the parts.
+ */
+function functionSteps(tables: readonly PlacedTable[]): Step[] {
+  const names = tables.flatMap(({ triggers }) => triggers.flatMap((trigger) => trigger.function ?? []));
+  return [...new Set(names)].map((name) => ({
+    what: `function on every node: ${name}`,
+    sql: `select create_distributed_function(${quotedText(name)})`,
+  }));
+}
 
 /**
  * `first`: the table that the others are beside, so that all rows of a merchant are on one node. Citus copies the rows into

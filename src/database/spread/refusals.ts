@@ -31,6 +31,7 @@ export async function refuse(database: Database, counts: Counts): Promise<Change
   const changes = await readChanges(database);
   await refuseOwners(database, changes);
   await refuseForeignKeys(database, changes.tables);
+  await refuseTables(database, changes.moving);
   return changes;
 }
 
@@ -93,6 +94,8 @@ interface KeyBetween {
   references_table: string;
   /** Both tables have the merchant at the same place in it. */
   is_of_merchant: boolean;
+  /** It would change the merchant of a row. */
+  changes_merchant: boolean;
 }
 
 const KEYS_BETWEEN = `
@@ -101,7 +104,9 @@ const KEYS_BETWEEN = `
     case when t.relnamespace = current_schema()::regnamespace then t.relname end as to_table,
     exists (select 1 from unnest(k.conkey, k.confkey) as n (one, other)
       join pg_attribute a on a.attrelid = c.oid and a.attnum = n.one and a.attname = 'merchant_id'
-      join pg_attribute b on b.attrelid = t.oid and b.attnum = n.other and b.attname = 'merchant_id') as is_of_merchant
+      join pg_attribute b on b.attrelid = t.oid and b.attnum = n.other and b.attname = 'merchant_id') as is_of_merchant,
+    (k.confdeltype in ('n', 'd') or k.confupdtype in ('c', 'n', 'd')) and exists (select 1 from pg_attribute a
+      where a.attrelid = c.oid and a.attnum = any (k.conkey) and a.attname = 'merchant_id') as changes_merchant
   from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class t on t.oid = k.confrelid
   where k.contype = 'f' and k.conparentid = 0 order by 1, 2`;
 
@@ -109,18 +114,55 @@ const KEYS_BETWEEN = `
 async function refuseForeignKeys(database: Database, tables: readonly PlacedTable[]): Promise<void> {
   const places = new Map(tables.map(({ name, belongs }) => [name, belongs]));
   const placeOf = (name: string | null) => (name === null ? undefined : places.get(name)) ?? 'coordinator';
-  const isRefused = ({ from_table, to_table, is_of_merchant }: KeyBetween) => {
+  const reasonOf = ({ from_table, to_table, is_of_merchant, changes_merchant }: KeyBetween) => {
     const [from, to] = [placeOf(from_table), placeOf(to_table)];
-    if (to === 'by merchant') return from !== 'by merchant' || !is_of_merchant;
-    return from === 'by merchant' && to === 'coordinator';
+    const isApart =
+      to === 'by merchant'
+        ? from !== 'by merchant' || !is_of_merchant
+        : from === 'by merchant' && to === 'coordinator';
+    if (isApart) return 'whose row may be on another node';
+    return from === 'by merchant' && changes_merchant && 'and may change merchant_id';
   };
-  const refused = (await database.all<KeyBetween>(KEYS_BETWEEN)).filter(isRefused);
-  if (refused.length === 0) return;
-  const lines = refused.map(
-    ({ table, name, references_table }) =>
-      `  alter table ${table} drop constraint ${name}; -- refers to ${references_table}`,
-  );
+  const lines = (await database.all<KeyBetween>(KEYS_BETWEEN)).flatMap((key) => {
+    const reason = reasonOf(key);
+    const { table, name, references_table } = key;
+    return reason
+      ? [`  alter table ${table} drop constraint ${name}; -- refers to ${references_table}, ${reason}`]
+      : [];
+  });
+  if (lines.length === 0) return;
   throw new DatabaseProblem(
-    `Citus does not support ${refused.length === 1 ? 'a foreign key' : `${refused.length} foreign keys`} of your own, because not both tables have the row of a merchant on the same node. Drop ${refused.length === 1 ? 'it' : 'them'} first:\n${lines.join('\n')}`,
+    `Citus does not support ${lines.length === 1 ? 'a foreign key' : `${lines.length} foreign keys`} of your own. Drop ${lines.length === 1 ? 'it' : 'them'} first:\n${lines.join('\n')}`,
+  );
+}
+
+interface Unsuitable {
+  table: string;
+  /** Of the merchant. */
+  type: string;
+  /** A unique one without the merchant. */
+  index: string | null;
+}
+
+const UNSUITABLE = `
+  select * from (
+    select c.oid::regclass::text as table, format_type(a.atttypid, a.atttypmod) as type,
+      (select min(i.indexrelid::regclass::text) from pg_index i where i.indrelid = c.oid
+        and (i.indisunique or i.indisexclusion) and not a.attnum = any (i.indkey)) as index
+    from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'merchant_id'
+    where c.relnamespace = current_schema()::regnamespace and c.relname = any (cast($1 as text[]))) as tables
+  where type <> 'bigint' or index is not null order by 1`;
+
+/** Tables of an operator's own, whose primary key begins with the merchant. */
+async function refuseTables(database: Database, moving: readonly PlacedTable[]): Promise<void> {
+  const names = moving.filter(({ belongs }) => belongs === 'by merchant').map(({ name }) => name);
+  const lines = (await database.all<Unsuitable>(UNSUITABLE, [names])).map(({ table, type, index }) =>
+    index === null
+      ? `  ${table}: its merchant_id is ${type}, not bigint`
+      : `  ${table}: the unique index ${index} has no merchant_id`,
+  );
+  if (lines.length === 0) return;
+  throw new DatabaseProblem(
+    `Citus cannot spread ${lines.length === 1 ? 'a table' : `${lines.length} tables`} of your own. Change ${lines.length === 1 ? 'it' : 'them'} first, or move ${lines.length === 1 ? 'it' : 'them'} to another schema:\n${lines.join('\n')}`,
   );
 }

@@ -21,6 +21,8 @@ interface Trigger {
   name: string;
   /** SQL that makes it, and switches it off if it is. */
   definitions: string[];
+  /** Its function, with the types of its parameters. Null if the role cannot change it. */
+  function: string | null;
 }
 
 /** Undefined without Citus. */
@@ -39,7 +41,7 @@ export async function readTables(queries: Reads): Promise<PlacedTable[] | undefi
           where i.indrelid = c.oid and i.indisprimary and a.attname = 'merchant_id') as by_merchant,
         pg_has_role(c.relowner, 'usage') as is_owned, ${TRIGGERS} as triggers
       from pg_class c left join pg_dist_partition p on p.logicalrelid = c.oid
-      where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and ${IS_NO_SHARD('c')} order by c.relname`,
+      where c.relkind = 'r' and not c.relispartition and c.relnamespace = current_schema()::regnamespace and ${IS_NO_SHARD('c')} order by c.relname`,
   );
   return rows.map(({ name, by_merchant, method, model, ...rest }) => ({
     name,
@@ -61,8 +63,9 @@ const TRIGGERS = `(select coalesce(json_agg(json_build_object('name', t.tgname, 
       pg_get_triggerdef(t.oid),
       case t.tgenabled when 'D' then format('alter table %I disable trigger %I', c.relname, t.tgname)
         when 'R' then format('alter table %I enable replica trigger %I', c.relname, t.tgname)
-        when 'A' then format('alter table %I enable always trigger %I', c.relname, t.tgname) end], null)) order by t.tgname), '[]')
-    from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)`;
+        when 'A' then format('alter table %I enable always trigger %I', c.relname, t.tgname) end], null),
+      'function', case when pg_has_role(f.proowner, 'usage') then f.oid::regprocedure::text end) order by t.tgname), '[]')
+    from pg_trigger t join pg_proc f on f.oid = t.tgfoid where t.tgrelid = c.oid and not t.tgisinternal)`;
 
 /** The coordinator may have parts of the tables beside them: notifications_102008. No table of ours ends in a number. */
 export const IS_NO_SHARD = (relation: string): string => `${relation}.relname !~ '_[0-9]+$'`;

@@ -49,7 +49,8 @@ export const buildIndex = (newClient: NewClient, statement: string, onWait: OnWa
       `select indisvalid as valid from pg_index where indexrelid = to_regclass('${name}')`,
     );
     if (found?.valid) return;
-    if (found) await run(client, `drop index concurrently ${name}`);
+    // On a cluster, a build that was interrupted may not have reached every node.
+    if (found) await run(client, `drop index concurrently if exists ${name}`);
     await run(client, statement.replace(create, `${create} concurrently`));
   });
 
