@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { readConfig } from '../src/config.ts';
 import type { Database } from '../src/database/database.ts';
+import { migrate } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { EVERYWHERE } from '../src/database/spread/layout.ts';
 import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
@@ -36,6 +37,8 @@ describe('the tables on a cluster', { skip: !engines.includes('postgres') }, () 
   before(async () => {
     testDatabase = await createDemoDatabase('postgres');
     database = await openDatabase(readConfig(testDatabase.env), 'command');
+    // Without a prepared database it is empty.
+    await migrate(database, () => new Date());
     tables = await database.all<Table>(
       `select c.relname as name,
           array(select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped) as columns,
