@@ -23,7 +23,7 @@ export async function removeOldNotifications(
         const rows = await tx.all<{ id: number }>(
           // As a literal, so that the partial index fits.
           `select n.id from notifications n where n.merchant_id = $1 and n.outcome = '${outcome}' and n.updated_at < $2
-            and n.undo_until is null and not ${isBeingSent('n.merchant_id', 'n.id')}
+            and n.undo_until is null and not ${isBeingSent('$1', 'n.id')}
             order by n.updated_at, n.id limit ${BATCH_MAX} ${locked}`,
           [merchantId, before.toISOString()],
         );
