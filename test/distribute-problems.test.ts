@@ -83,6 +83,37 @@ describe('spreading that cannot begin', { skip }, () => {
     await assertOpen();
   });
 
+  it('because the role does not own the function of a trigger, says so before anything is changed', async () => {
+    const { citus, testDatabase } = cluster;
+    const url = new URL(urlOf(testDatabase));
+    const { DATABASE_DIRECT_URL: _, ...others } = env();
+    await citus.query(`create role deskbell_owner login password 'owner-of-tests';
+      grant all on schema public to deskbell_owner;
+      do $$ declare t record; begin
+        for t in select oid::regclass as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+          execute format('alter table %s owner to deskbell_owner', t.name);
+        end loop;
+      end $$`);
+    const owner = url.username;
+    try {
+      url.username = 'deskbell_owner';
+      url.password = 'owner-of-tests';
+      const { code, stderr } = await run(['db', 'distribute'], {
+        env: { ...others, DATABASE_URL: url.href },
+      });
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        /^The role "deskbell_owner" does not own the functions of all triggers, so it cannot create them on the nodes \(document_changed\(\), notification_changed\(\)\)\. Make the role the owner of the functions\.\n$/,
+      );
+    } finally {
+      await citus.query(
+        `reassign owned by deskbell_owner to ${owner}; drop owned by deskbell_owner; drop role deskbell_owner`,
+      );
+    }
+    await assertOpen();
+  });
+
   it('because of foreign keys that Citus does not support, names each of them', async () => {
     const { citus, testDatabase } = cluster;
     await citus.query(`create schema archive;
@@ -98,10 +129,10 @@ describe('spreading that cannot begin', { skip }, () => {
       const { code, stderr } = await distribute(testDatabase, ...options);
       assert.equal(code, 1);
       assert.deepEqual(stderr.split('\n').slice(1), [
-        '  alter table "My Labels" drop constraint "My Key"; -- refers to documents, whose row may be on another node',
-        '  alter table archive.copies drop constraint copies_key; -- refers to notifications, whose row may be on another node',
-        '  alter table orders drop constraint orders_key; -- refers to documents, and may change merchant_id',
-        '  alter table region_1 drop constraint region_key; -- refers to notifications, whose row may be on another node',
+        '  alter table "My Labels" drop constraint "My Key"; -- refers to documents: its row may be on another node',
+        '  alter table archive.copies drop constraint copies_key; -- refers to notifications: its row may be on another node',
+        '  alter table orders drop constraint orders_key; -- refers to documents: SET NULL, SET DEFAULT and ON UPDATE CASCADE are not possible with merchant_id',
+        '  alter table region_1 drop constraint region_key; -- refers to notifications: its row may be on another node',
         '',
       ]);
       assert.match(stderr, /^Citus does not support 4 foreign keys of your own\. Drop them first:\n/);
@@ -114,15 +145,17 @@ describe('spreading that cannot begin', { skip }, () => {
 
   it('because of tables that Citus cannot spread, names each of them', async () => {
     const { citus, testDatabase } = cluster;
-    await citus.query(`create table small_labels (merchant_id integer, id bigint, primary key (merchant_id, id));
-      create table "My Tags" (merchant_id bigint, id bigint, name text constraint "My Names" unique,
-        primary key (merchant_id, id))`);
+    await citus.query(`create table small_labels (merchant_id integer, id integer generated always as identity,
+        primary key (merchant_id, id));
+      create table "My Tags" (merchant_id bigint, id bigint, name text, primary key (merchant_id, id),
+        constraint "My Names" unique (name) include (merchant_id))`);
     for (const options of [['--dry-run'], []]) {
       const { code, stderr } = await distribute(testDatabase, ...options);
       assert.equal(code, 1);
       assert.deepEqual(stderr.split('\n'), [
-        'Citus cannot spread 2 tables of your own. Change them first, or move them to another schema:',
-        '  "My Tags": the unique index "My Names" has no merchant_id',
+        'Citus cannot spread these tables of your own. Change them first, or move them to another schema:',
+        '  "My Tags": its unique index "My Names" has no merchant_id',
+        '  small_labels: its identity id is integer, not bigint',
         '  small_labels: its merchant_id is integer, not bigint',
         '',
       ]);
@@ -135,6 +168,7 @@ describe('spreading that cannot begin', { skip }, () => {
     const { citus, testDatabase } = cluster;
     await citus.query(`create schema archive; create table archive.kinds (id bigint primary key);
       create table region_1 (id bigint primary key, merchant_id bigint references merchants (id));
+      create trigger unchanged before update on documents for each row execute function suppress_redundant_updates_trigger();
       create table visits (id bigint, merchant_id bigint references merchants (id)) partition by hash (id);
       create table visits_first partition of visits for values with (modulus 1, remainder 0);
       create table clicks (merchant_id bigint, id bigint, primary key (merchant_id, id)) partition by hash (id);

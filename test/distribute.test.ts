@@ -161,6 +161,13 @@ describe('spreading the tables over a cluster', { skip }, () => {
     }
   });
 
+  it('doctor --full says that it does not read the other nodes', async () => {
+    await distribute(cluster.testDatabase);
+    const { stdout } = await run(['doctor', '--full'], { env: env() });
+    assert.match(stdout, /✔ The database is not damaged, as far as PostgreSQL knows\./);
+    assert.match(stdout, /! The rows on the other nodes were not read\.\n +Run "pg_amcheck" for each node/);
+  });
+
   it('is harmless a second time, and one event tells who did it', async () => {
     await distribute(cluster.testDatabase);
     const before = await cluster.state();

@@ -17,8 +17,8 @@ export interface Chain {
    * The table of one new id. Its column in an insert is named by `newId` of the shape, and what the gate finds has it as
    * `new_id`. PostgreSQL draws it in the same statement: drawn before, a notification took 1.3 times as long.
    */
-  newId?: { table: string; id?: number };
-  /** On a cluster: the numbers of the rows that are inserted, by table, if they were drawn before: see `numbersWanted`. */
+  newId?: { table: string };
+  /** On a cluster: all numbers that it needs, by table, if they were drawn before: see `numbersWanted`. */
   numbers?: NewIds;
 }
 

@@ -42,7 +42,7 @@ export async function runSteps<Found>(
     found = await change<Found>(gate.shape, gate.values[0]!, runner);
     if (found.length === 0) return found;
   }
-  const id = newId && (newId.id ?? (await runner.newIds(newId.table, 1))[0]!);
+  const id = newId && (await runner.newIds(newId.table, 1))[0]!;
   if (id !== undefined) found = found?.map((row) => ({ ...row, new_id: id }));
   let hasChanged = false;
   for (const step of steps) {
@@ -58,13 +58,15 @@ export async function runSteps<Found>(
   return found ?? [];
 }
 
-/** How many numbers the rows that a chain inserts need on a cluster. */
-export function numbersWanted({ steps }: Chain): Record<string, number> {
+/** How many numbers a chain needs on a cluster, by table: its new id, and one for each row that has none. */
+export function numbersWanted({ steps, newId }: Chain): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { shape, values } of steps) {
-    if (shape.do === 'insert' && numberOf(shape) !== undefined)
-      counts[shape.table] = (counts[shape.table] ?? 0) + values.length;
-  }
+  const add = (table: string, count: number) => {
+    if (count > 0) counts[table] = (counts[table] ?? 0) + count;
+  };
+  if (newId) add(newId.table, 1);
+  for (const step of steps)
+    if (isInsert(step) && numberOf(step.shape) !== undefined) add(step.shape.table, step.values.length);
   return counts;
 }
 
@@ -80,7 +82,10 @@ function withNumbers(runner: StepRunner, numbers: NewIds): StepRunner {
   const left = new Map(Object.entries(numbers).map(([table, drawn]) => [table, [...drawn]]));
   return {
     ...runner,
-    newIds: async (table, count) => left.get(table)?.splice(0, count) ?? runner.newIds(table, count),
+    async newIds(table, count) {
+      const drawn = left.get(table)?.splice(0, count) ?? [];
+      return drawn.length < count ? [...drawn, ...(await runner.newIds(table, count - drawn.length))] : drawn;
+    },
   };
 }
 

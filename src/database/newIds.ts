@@ -28,17 +28,6 @@ export async function drawIds(query: Query, wanted: readonly Wanted[]): Promise<
   );
 }
 
-export function idsWanted(given: Chain | ChainWithIds): Wanted {
-  if ('build' in given) return given.newIds;
-  return given.newId ? { [given.newId.table]: 1 } : {};
-}
-
-export function useIds(given: Chain | ChainWithIds, ids: NewIds): Chain {
-  if ('build' in given) return given.build(ids);
-  const { newId } = given;
-  return newId ? { ...given, newId: { ...newId, id: ids[newId.table]![0]! } } : given;
-}
-
 /** The chain, with the new ids that must be known before. */
 export async function withIds(chain: Chain | ChainWithIds, draw: DrawIds): Promise<Chain> {
   if (!('build' in chain)) return chain;

@@ -34,6 +34,23 @@ export const NOT_RUN: readonly NotRun[] = [
   },
   {
     page: 'docs/scale.md',
+    first: 'psql -h worker-1.internal -U postgres -c "create role deskbell login password \'PASSWORD\'"',
+    because: NEEDS_CLUSTER,
+  },
+  { page: 'docs/scale.md', first: 'deskbell backup before-cluster.backup', because: NEEDS_CLUSTER },
+  {
+    page: 'docs/scale.md',
+    first:
+      "psql -h coordinator.internal -U postgres -d deskbell -c \"select isolate_tenant_to_new_shard('notifications', 42, 'CASCADE')\"",
+    because: NEEDS_CLUSTER,
+  },
+  {
+    page: 'docs/scale.md',
+    first: 'pg_amcheck -h worker-1.internal -U postgres --heapallindexed deskbell',
+    because: NEEDS_CLUSTER,
+  },
+  {
+    page: 'docs/scale.md',
     first:
       'psql -h coordinator.internal -U postgres -d deskbell -c "select citus_add_node(\'worker-3.internal\', 5432)"',
     because: NEEDS_CLUSTER,

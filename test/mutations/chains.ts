@@ -216,8 +216,8 @@ export const CHAIN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a node of a cluster draws the ids of a chain',
       file: 'src/database/chainSteps.ts',
-      find: 'const identity = runner.isSpread ? identityOf(table) : undefined;',
-      replace: 'const identity = runner.isSpread ? undefined : identityOf(table);',
+      find: 'const number = runner.isSpread ? numberOf(shape) : undefined;',
+      replace: 'const number = runner.isSpread ? undefined : numberOf(shape);',
       test: 'draws on a cluster the ids that its rows lack, before it inserts them',
     },
     {

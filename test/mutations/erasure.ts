@@ -176,7 +176,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a notification is removed while its message waits',
       file: 'src/notifications/retention.ts',
-      find: "and n.undo_until is null and not ${isBeingSent('n.merchant_id', 'n.id')}",
+      find: "and n.undo_until is null and not ${isBeingSent('$1', 'n.id')}",
       replace: 'and n.undo_until is null',
       test: 'is removed after its time, without what is pending, waits or is counted',
     },

@@ -74,7 +74,7 @@ export const READS_ACROSS: readonly { statement: RegExp; why: string }[] = [
   },
   {
     statement:
-      /^select merchant_id from (inbox_changes|confidence) where merchant_id > \$1 order by merchant_id limit 1/,
+      /^select merchant_id from (inbox_changes|confidence) where merchant_id > \$1 order by merchant_id limit (1|100)$/,
     why: 'the background goes from merchant to merchant',
   },
   // Events, webhooks and alerts.

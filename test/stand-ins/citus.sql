@@ -205,6 +205,7 @@ begin
     values (table_name, 'n', 2, 't');
   perform citus_stand_in.copy_rows(table_name);
   perform citus_stand_in.convert_local(null);
+  perform set_config('citus_stand_in.distributed', 'on', true);
 end $$;
 
 create function pg_catalog.create_distributed_table(
@@ -231,6 +232,11 @@ begin
       detail = format('Distribution column types don''t match for %s and %s.', colocate_with, table_name);
   end if;
   perform citus_stand_in.refuse_triggers(table_name);
+  if exists (select 1 from pg_attribute where attrelid = table_name and attidentity <> '' and atttypid <> 'bigint'::regtype
+      and not attisdropped) then
+    raise exception 'cannot complete operation on %.% with smallint/int identity column', current_schema(), table_name
+      using errcode = '0A000', hint = 'Use bigint identity column instead.';
+  end if;
   select i.indexrelid::regclass::text into bad from pg_index i where i.indrelid = table_name and i.indisunique
     and not exists (select 1 from pg_attribute a where a.attrelid = table_name and a.attname = distribution_column
       and a.attnum = any (i.indkey)) limit 1;
@@ -248,6 +254,9 @@ end $$;
 create function pg_catalog.create_distributed_function(function_name regprocedure) returns void language plpgsql as $$
 begin
   perform citus_stand_in.count_call();
+  if exists (select 1 from pg_depend where classid = 'pg_proc'::regclass and objid = function_name and deptype = 'e') then
+    raise exception 'unable to create a distributed function from functions owned by an extension' using errcode = '0A000';
+  end if;
   if not exists (select 1 from pg_proc where oid = function_name and pg_has_role(proowner, 'usage')) then
     raise exception 'must be owner of function %', function_name using errcode = '42501';
   end if;
@@ -318,7 +327,8 @@ begin
       perform citus_stand_in.refuse_trigger_change((select tgrelid::regclass from pg_trigger where oid = command.objid));
       -- In the transaction that has distributed a table, other connections do not see a function that is sent with it.
       select t.tgfoid::regprocedure into missing from pg_trigger t where t.oid = command.objid
-        and citus_stand_in.kind_of(t.tgrelid) = 'distributed' and t.tgfoid not in (select name from citus_stand_in.functions);
+        and t.tgfoid >= 16384 and citus_stand_in.kind_of(t.tgrelid) in ('distributed', 'reference')
+        and t.tgfoid not in (select name from citus_stand_in.functions);
       if missing is not null and current_setting('citus_stand_in.distributed', true) = 'on' then
         raise exception 'function % does not exist', missing using errcode = '42883';
       end if;

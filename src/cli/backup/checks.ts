@@ -66,6 +66,13 @@ async function checkPostgres(database: Database, full: boolean): Promise<Finding
   );
   if ((failures?.count ?? 0) > 0)
     findings.push(...bad(`PostgreSQL has read ${failures!.count} damaged pages.`, RESTORE));
+  if (full && database.isSpread)
+    findings.push(
+      ...hint(
+        'The rows on the other nodes were not read.',
+        'Run "pg_amcheck" for each node: see docs/scale.md.',
+      ),
+    );
   if (full) findings.push(...(await readAll(database)));
   return findings.some(({ state }) => state === 'bad')
     ? findings
@@ -104,9 +111,7 @@ async function readAll(database: Database): Promise<Finding[]> {
         where c.relnamespace = current_schema()::regnamespace and a.amname = 'btree' and i.indisvalid
       order by 1 desc, 2`,
   );
-  const findings = database.isSpread
-    ? hint('The rows on the workers were not read.', 'Run "pg_amcheck" on each worker.')
-    : [];
+  const findings: Finding[] = [];
   for (const { kind, name } of parts) {
     // Without a time limit.
     await database.script(CHECKS[kind]!(name)).catch((error: { code?: string }) => {

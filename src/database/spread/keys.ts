@@ -16,12 +16,13 @@ export interface ForeignKey {
 }
 
 /**
- * For migrations of a spread database:
- * 1. Otherwise Citus would convert a new table with a foreign key to one that is on every node, and could not distribute it
- *    any more if it has an identity. `db distribute` adds these foreign keys anew.
- * 2. After it has changed a table on all nodes at the same time, Citus refuses to change a function, or a table that is on
- *    every node, in the same transaction.
- * 3. Citus refuses to change the triggers of a spread table.
+ * For migrations of a spread database, what Citus must and must not do:
+ * 1. A foreign key does not change where a table is. Otherwise Citus would convert a new table with a foreign key to one
+ *    that is on every node, and could not distribute it any more if it has an identity. `db distribute` adds these foreign
+ *    keys anew.
+ * 2. Tables are changed on one node after another. After it has changed one on all nodes at the same time, Citus refuses to
+ *    change a function, or a table that is on every node, in the same transaction.
+ * 3. The triggers of a spread table may be changed.
  */
 export const MIGRATION_SETTINGS = `set local citus.enable_local_reference_table_foreign_keys = off;
     set local citus.multi_shard_modify_mode = 'sequential';

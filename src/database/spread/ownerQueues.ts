@@ -1,7 +1,6 @@
 import type { Chain, ChainWithIds, NewIds } from '../chain.ts';
 import { numbersWanted } from '../chainSteps.ts';
 import { DeadlinePassed, msLeft, withinDeadline, withoutDeadline } from '../deadline.ts';
-import { idsWanted, useIds } from '../newIds.ts';
 
 /**
  * On a cluster: the chains of one owner run one after another, and those that wait at the same moment share a transaction.
@@ -31,7 +30,7 @@ export function createOwnerQueues({ runAll, draw, isRefused }: QueueParts) {
 
   async function runTogether(group: readonly Waiting[]): Promise<void> {
     try {
-      const chains = await withNewIds(group.map(({ given }) => given));
+      const chains = await withNumbers(group.map(({ given }) => given));
       const found = await runAll(chains);
       for (const [index, { resolve }] of group.entries()) resolve(found[index]!);
     } catch (error) {
@@ -40,19 +39,19 @@ export function createOwnerQueues({ runAll, draw, isRefused }: QueueParts) {
     }
   }
 
-  /** With all numbers of their rows, so that no insert has to draw its own. */
-  async function withNewIds(all: readonly (Chain | ChainWithIds)[]): Promise<Chain[]> {
-    const isBuilt = all.map((given) => 'build' in given);
-    const ids = await drawFor(
-      all.map((given) => ({ ...('build' in given ? {} : numbersWanted(given)), ...idsWanted(given) })),
+  /**
+   * With all numbers that they need, so that no insert has to draw its own. They are drawn before anything is locked: the
+   * events of writers that do not wait for each other may be numbered in another order than they are committed.
+   */
+  async function withNumbers(all: readonly (Chain | ChainWithIds)[]): Promise<Chain[]> {
+    const first = await drawFor(all.map((given) => ('build' in given ? given.newIds : numbersWanted(given))));
+    const chains = all.map(
+      (given, index): Chain =>
+        'build' in given ? given.build(first[index]!) : { ...given, numbers: first[index]! },
     );
-    const chains = all.map((given, index) => useIds(given, ids[index]!));
-    // What these insert is known only now.
-    const numbers = await drawFor(chains.map((chain, index) => (isBuilt[index] ? numbersWanted(chain) : {})));
-    return chains.map((chain, index) => ({
-      ...chain,
-      numbers: isBuilt[index] ? numbers[index]! : ids[index]!,
-    }));
+    // What the others insert is known only now.
+    const rest = await drawFor(chains.map((chain) => (chain.numbers ? {} : numbersWanted(chain))));
+    return chains.map((chain, index) => ({ numbers: rest[index]!, ...chain }));
   }
 
   const drawFor = async (wanted: readonly ChainWithIds['newIds'][]): Promise<NewIds[]> =>

@@ -69,15 +69,21 @@ export async function refuseRunning({ countRunning }: Counts): Promise<void> {
     );
 }
 
-/** Only a table's owner can distribute it, or drop its foreign keys. */
+/** Only a table's owner can distribute it, or drop its foreign keys. The same for the functions of its triggers. */
 async function refuseOwners(database: Database, { tables, moving, missing }: Changes): Promise<void> {
   const changed = new Set([
     ...moving.map(({ name }) => name),
     ...missing.map(({ table_name }) => table_name),
   ]);
   const foreign = tables.filter(({ name, is_owned }) => !is_owned && changed.has(name));
-  if (foreign.length === 0) return;
+  const functions = moving.flatMap(({ triggers }) => triggers.filter(({ is_owned }) => !is_owned));
+  const functionNames = new Set(functions.flatMap((trigger) => trigger.function ?? []));
+  if (foreign.length === 0 && functionNames.size === 0) return;
   const { role } = (await database.one<{ role: string }>('select current_user as role'))!;
+  if (foreign.length === 0)
+    throw new DatabaseProblem(
+      `The role "${role}" does not own the functions of all triggers, so it cannot create them on the nodes (${[...functionNames].join(', ')}). Make the role the owner of the functions.`,
+    );
   const names = foreign.slice(0, NAMES_MAX).map(({ name }) => name);
   const more = foreign.length > NAMES_MAX ? ` and ${foreign.length - NAMES_MAX} more` : '';
   throw new DatabaseProblem(
@@ -94,8 +100,8 @@ interface KeyBetween {
   references_table: string;
   /** Both tables have the merchant at the same place in it. */
   is_of_merchant: boolean;
-  /** It would change the merchant of a row. */
-  changes_merchant: boolean;
+  /** What Citus does not do with a key that has the merchant in it. */
+  has_refused_action: boolean;
 }
 
 const KEYS_BETWEEN = `
@@ -106,7 +112,7 @@ const KEYS_BETWEEN = `
       join pg_attribute a on a.attrelid = c.oid and a.attnum = n.one and a.attname = 'merchant_id'
       join pg_attribute b on b.attrelid = t.oid and b.attnum = n.other and b.attname = 'merchant_id') as is_of_merchant,
     (k.confdeltype in ('n', 'd') or k.confupdtype in ('c', 'n', 'd')) and exists (select 1 from pg_attribute a
-      where a.attrelid = c.oid and a.attnum = any (k.conkey) and a.attname = 'merchant_id') as changes_merchant
+      where a.attrelid = c.oid and a.attnum = any (k.conkey) and a.attname = 'merchant_id') as has_refused_action
   from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class t on t.oid = k.confrelid
   where k.contype = 'f' and k.conparentid = 0 order by 1, 2`;
 
@@ -114,20 +120,24 @@ const KEYS_BETWEEN = `
 async function refuseForeignKeys(database: Database, tables: readonly PlacedTable[]): Promise<void> {
   const places = new Map(tables.map(({ name, belongs }) => [name, belongs]));
   const placeOf = (name: string | null) => (name === null ? undefined : places.get(name)) ?? 'coordinator';
-  const reasonOf = ({ from_table, to_table, is_of_merchant, changes_merchant }: KeyBetween) => {
+  const reasonOf = ({ from_table, to_table, is_of_merchant, has_refused_action }: KeyBetween) => {
     const [from, to] = [placeOf(from_table), placeOf(to_table)];
     const isApart =
       to === 'by merchant'
         ? from !== 'by merchant' || !is_of_merchant
         : from === 'by merchant' && to === 'coordinator';
-    if (isApart) return 'whose row may be on another node';
-    return from === 'by merchant' && changes_merchant && 'and may change merchant_id';
+    if (isApart) return 'its row may be on another node';
+    return (
+      from === 'by merchant' &&
+      has_refused_action &&
+      'SET NULL, SET DEFAULT and ON UPDATE CASCADE are not possible with merchant_id'
+    );
   };
   const lines = (await database.all<KeyBetween>(KEYS_BETWEEN)).flatMap((key) => {
     const reason = reasonOf(key);
     const { table, name, references_table } = key;
     return reason
-      ? [`  alter table ${table} drop constraint ${name}; -- refers to ${references_table}, ${reason}`]
+      ? [`  alter table ${table} drop constraint ${name}; -- refers to ${references_table}: ${reason}`]
       : [];
   });
   if (lines.length === 0) return;
@@ -136,33 +146,32 @@ async function refuseForeignKeys(database: Database, tables: readonly PlacedTabl
   );
 }
 
-interface Unsuitable {
-  table: string;
-  /** Of the merchant. */
-  type: string;
-  /** A unique one without the merchant. */
-  index: string | null;
-}
-
 const UNSUITABLE = `
-  select * from (
-    select c.oid::regclass::text as table, format_type(a.atttypid, a.atttypmod) as type,
-      (select min(i.indexrelid::regclass::text) from pg_index i where i.indrelid = c.oid
-        and (i.indisunique or i.indisexclusion) and not a.attnum = any (i.indkey)) as index
+  with tables as (
+    select c.oid, c.oid::regclass::text as name, a.attnum as merchant, a.atttypid, a.atttypmod
     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'merchant_id'
-    where c.relnamespace = current_schema()::regnamespace and c.relname = any (cast($1 as text[]))) as tables
-  where type <> 'bigint' or index is not null order by 1`;
+    where c.relnamespace = current_schema()::regnamespace and c.relname = any (cast($1 as text[])))
+  select name, format('its merchant_id is %s, not bigint', format_type(atttypid, atttypmod)) as reason
+    from tables where atttypid <> 'bigint'::regtype
+  union all
+  select t.name, format('its identity %I is %s, not bigint', a.attname, format_type(a.atttypid, a.atttypmod))
+    from tables t join pg_attribute a on a.attrelid = t.oid
+    where a.attidentity <> '' and not a.attisdropped and a.atttypid <> 'bigint'::regtype
+  union all
+  select t.name, format('its %s %s has no merchant_id',
+      case when i.indisexclusion then 'exclusion constraint' else 'unique index' end, i.indexrelid::regclass)
+    from tables t join pg_index i on i.indrelid = t.oid
+    where (i.indisunique or i.indisexclusion)
+      and not t.merchant = any ((cast(i.indkey as int2[]))[0:i.indnkeyatts - 1])
+  order by 1, 2`;
 
 /** Tables of an operator's own, whose primary key begins with the merchant. */
 async function refuseTables(database: Database, moving: readonly PlacedTable[]): Promise<void> {
   const names = moving.filter(({ belongs }) => belongs === 'by merchant').map(({ name }) => name);
-  const lines = (await database.all<Unsuitable>(UNSUITABLE, [names])).map(({ table, type, index }) =>
-    index === null
-      ? `  ${table}: its merchant_id is ${type}, not bigint`
-      : `  ${table}: the unique index ${index} has no merchant_id`,
-  );
+  const found = await database.all<{ name: string; reason: string }>(UNSUITABLE, [names]);
+  const lines = found.map(({ name, reason }) => `  ${name}: ${reason}`);
   if (lines.length === 0) return;
   throw new DatabaseProblem(
-    `Citus cannot spread ${lines.length === 1 ? 'a table' : `${lines.length} tables`} of your own. Change ${lines.length === 1 ? 'it' : 'them'} first, or move ${lines.length === 1 ? 'it' : 'them'} to another schema:\n${lines.join('\n')}`,
+    `Citus cannot spread these tables of your own. Change them first, or move them to another schema:\n${lines.join('\n')}`,
   );
 }

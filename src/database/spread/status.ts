@@ -21,8 +21,10 @@ interface Trigger {
   name: string;
   /** SQL that makes it, and switches it off if it is. */
   definitions: string[];
-  /** Its function, with the types of its parameters. Null if the role cannot change it. */
+  /** Its function, with the types of its parameters. Null if every node has it: one of PostgreSQL or of an extension. */
   function: string | null;
+  /** The role can change the function. */
+  is_owned: boolean;
 }
 
 /** Undefined without Citus. */
@@ -58,13 +60,18 @@ export async function readTables(queries: Reads): Promise<PlacedTable[] | undefi
   }));
 }
 
+/** PostgreSQL's own functions have smaller numbers. */
+const FIRST_OWN_OID = 16384;
+
 /** SQL: the triggers of the table `c`, as JSON. */
 const TRIGGERS = `(select coalesce(json_agg(json_build_object('name', t.tgname, 'definitions', array_remove(array[
       pg_get_triggerdef(t.oid),
       case t.tgenabled when 'D' then format('alter table %I disable trigger %I', c.relname, t.tgname)
         when 'R' then format('alter table %I enable replica trigger %I', c.relname, t.tgname)
         when 'A' then format('alter table %I enable always trigger %I', c.relname, t.tgname) end], null),
-      'function', case when pg_has_role(f.proowner, 'usage') then f.oid::regprocedure::text end) order by t.tgname), '[]')
+      'function', case when f.oid >= ${FIRST_OWN_OID} and not exists (select 1 from pg_depend d
+        where d.classid = 'pg_proc'::regclass and d.objid = f.oid and d.deptype = 'e') then f.oid::regprocedure::text end,
+      'is_owned', pg_has_role(f.proowner, 'usage')) order by t.tgname), '[]')
     from pg_trigger t join pg_proc f on f.oid = t.tgfoid where t.tgrelid = c.oid and not t.tgisinternal)`;
 
 /** The coordinator may have parts of the tables beside them: notifications_102008. No table of ours ends in a number. */

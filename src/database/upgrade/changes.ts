@@ -10,7 +10,7 @@ import { type BackgroundStatement, MIGRATIONS, type Migration, readMigrations } 
 export interface ChangeStatus {
   migration: number;
   rows_done: number;
-  /** About how many rows there are, if this program knows the change. */
+  /** About how many rows there are. Null if that is not known. */
   rows: number | null;
 }
 
@@ -111,15 +111,17 @@ export async function listChanges(database: Database, folder: URL = MIGRATIONS):
   return Promise.all(
     rows.map(async (row) => {
       const table = known.find(({ version }) => version === row.migration)?.background?.table;
-      return { ...row, rows: table ? Math.max(row.rows_done, await rowsOf(database, table)) : null };
+      const rows = table === undefined ? null : await rowsOf(database, table);
+      return { ...row, rows: rows === null ? null : Math.max(row.rows_done, rows) };
     }),
   );
 }
 
-async function rowsOf(database: Database, table: string): Promise<number> {
+/** Null on a cluster: the coordinator knows nothing about the size of a spread table, and counting may take minutes. */
+async function rowsOf(database: Database, table: string): Promise<number | null> {
+  if (database.isSpread) return null;
   const row = await database.one<{ rows: number }>(
-    // On a cluster, the coordinator knows nothing about the size of a spread table.
-    database.engine === 'sqlite' || database.isSpread
+    database.engine === 'sqlite'
       ? `select count(*) as rows from ${table}`
       : `select reltuples::bigint as rows from pg_class where oid = to_regclass('${table}')`,
   );

@@ -10,7 +10,7 @@ declare module 'fastify' {
 }
 
 /**
- * The statements end this much earlier, so that the answer arrives in time: a part of the time, but not less than the second.
+ * The statements end this much earlier, so that the answer arrives in time: a share of the time, but at least `ANSWER_MIN_MS`.
  * With 100 ms of 5 seconds, answers of a busy server were up to 111 ms late.
  */
 const ANSWER_SHARE = 0.05;
