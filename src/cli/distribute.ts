@@ -124,7 +124,7 @@ const NOTHING_TO_DO = 'There is nothing to do: every table is where it belongs.'
 const leftText = (statements: readonly string[]) =>
   `${count(statements.length, 'table')} still ${statements.length === 1 ? 'has its' : 'have their'} former rows on the coordinator's disk, where nobody sees them. Save this list: it is not shown again. Run in psql:\n${statements.map((sql) => `  ${sql};`).join('\n')}`;
 
-/** "The tables are spread: 45 by merchant, 3 on every node, 16 on the coordinator." */
+/** "The tables are spread: 46 by merchant, 3 on every node, 16 on the coordinator." */
 export const spreadText = ({ by_merchant, everywhere, coordinator, missing }: SpreadCounts): string =>
   `The tables are spread: ${by_merchant} by merchant, ${everywhere} on every node, ${coordinator} on the coordinator.${
     missing.length === 0 ? '' : ` ${unspreadText(missing)}`
