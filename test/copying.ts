@@ -92,7 +92,7 @@ export async function untilUnused({ env }: Pick<TestDatabase, 'env'>): Promise<v
 }
 
 /** Where a command is killed: at the commit with this number, or see killAtCommit.ts. */
-type KillAt = number | { sql: string; nth: number } | 'rename';
+export type KillAt = number | { sql: string; nth: number } | 'rename';
 
 /** Runs a command and kills it. Returns whether it got so far. */
 export async function runAndKill(

@@ -9,10 +9,8 @@ import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { distribute as distributeTables } from '../src/database/spread/distribute.ts';
 import { root, run } from './command.ts';
-import { runAndKill } from './copying.ts';
-import { distribute, NO_STAND_IN as skip, urlOf, useCluster } from './distributing.ts';
+import { distribute, distributeAndKill, NO_STAND_IN as skip, urlOf, useCluster } from './distributing.ts';
 import { QUICK_START } from './program.ts';
-import { until } from './shops.ts';
 
 const REMEMBERED = `select to_regclass('distribution_keys') as name`;
 
@@ -187,22 +185,13 @@ describe('spreading that cannot begin', { skip }, () => {
 
 describe('spreading that was interrupted', { skip }, () => {
   const cluster = useCluster();
-  const env = () => cluster.testDatabase.env;
 
   it('comes to its end after an upgrade, and then wants the migration', async () => {
     const { citus, testDatabase, keysBefore } = cluster;
     await citus.query(
       'create table labels (id bigint primary key, merchant_id bigint references merchants (id))',
     );
-    assert.equal(
-      await runAndKill(['db', 'distribute'], env(), { sql: 'create_distributed_table', nth: 3 }),
-      true,
-    );
-    // PostgreSQL notices a moment later that it is gone. Until then another one would say that it waits.
-    await until('its connections are closed', async () => {
-      const own = `select 1 from pg_stat_activity where datname = current_database() and application_name like 'deskbell%'`;
-      return (await citus.query(own)).length === 0;
-    });
+    await distributeAndKill(cluster, { sql: 'create_distributed_table', nth: 3 });
     // As a newer version sees it.
     await citus.query(`create table citus_stand_in.newest as select * from schema_migrations where version = 33;
       delete from schema_migrations where version = 33`);

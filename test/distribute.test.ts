@@ -11,9 +11,9 @@ import { EVERYWHERE } from '../src/database/spread/layout.ts';
 import { MIGRATIONS } from '../src/database/upgrade/files.ts';
 import { VERSION } from '../src/version.ts';
 import { run } from './command.ts';
-import { runAndKill, tablesOf } from './copying.ts';
+import { tablesOf } from './copying.ts';
 import { createDemoDatabase, createTestDatabase, type TestDatabase } from './databases.ts';
-import { distribute, NO_STAND_IN as skip, useCluster } from './distributing.ts';
+import { distribute, distributeAndKill, NO_STAND_IN as skip, useCluster } from './distributing.ts';
 import { raise, startDeskbell } from './harness.ts';
 import { until } from './shops.ts';
 
@@ -301,7 +301,7 @@ describe('spreading that is killed', { skip }, () => {
     ['all were back', 'drop table distribution_keys', 1],
   ] as const) {
     it(`when ${when}, is unfinished: nobody else opens the database`, async () => {
-      assert.equal(await runAndKill(['db', 'distribute'], env(), { sql, nth }), true);
+      await distributeAndKill(cluster, { sql, nth });
       const status = await run(['db', 'status'], { env: env() });
       assert.equal(status.code, 1);
       assert.match(

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { run } from './command.ts';
-import { createUsedDatabase } from './copying.ts';
+import { createUsedDatabase, type KillAt, runAndKill } from './copying.ts';
 import { citusUrl, engines, type TestDatabase } from './databases.ts';
+import { until } from './shops.ts';
 import { type CitusStandIn, installCitus } from './stand-ins/citus.ts';
 
 /** For tests of `db distribute`, with a stand-in for Citus. */
@@ -13,6 +14,13 @@ const FOREIGN_KEYS = `select conrelid::regclass || ' ' || conname || ' ' || pg_g
 export const distribute = ({ env }: TestDatabase, ...options: string[]) =>
   run(['db', 'distribute', ...options], { env });
 export const urlOf = ({ env }: TestDatabase) => env.DATABASE_DIRECT_URL ?? env.DATABASE_URL!;
+
+/** `db distribute` is killed before this statement, and PostgreSQL has noticed it: until then, it seems to run. */
+export async function distributeAndKill({ testDatabase, citus }: Cluster, at: KillAt): Promise<void> {
+  assert.equal(await runAndKill(['db', 'distribute'], testDatabase.env, at), true);
+  const own = `select 1 from pg_stat_activity where datname = current_database() and application_name like 'deskbell%'`;
+  await until('its connections are closed', async () => (await citus.query(own)).length === 0);
+}
 
 export interface Cluster {
   testDatabase: TestDatabase;
