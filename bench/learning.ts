@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
 import { createDocuments } from '../src/knowledge/documents/write.ts';
-import { coreWaitMs } from '../test/faults/cores.ts';
+import { coreWaitMs } from '../test/release/faults/cores.ts';
 import { type Instance, openInstance } from './instance.ts';
 import { type Analyzer, createBaseline } from './learningBaseline.ts';
 import { median } from './measure.ts';

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Engine } from '../src/database/database.ts';
-import { coreWaitMs } from '../test/faults/cores.ts';
+import { coreWaitMs } from '../test/release/faults/cores.ts';
 import { MERCHANTS, merchantOf } from './data.ts';
 import { type Instance, openInstance } from './instance.ts';
 import type { ServerProcess } from './processes.ts';

@@ -1,6 +1,6 @@
 /**
  * `npm run test:faults`: causes faults around real servers and databases, and counts what happens. Then it runs the tests
- * of whole deployments, in test/deployments. The last line is "N passed, N failed"; the exit code is 1 if anything failed.
+ * of whole deployments, in test/release/deployments. The last line is "N passed, N failed"; the exit code is 1 if anything failed.
  *
  *   --only kills,…            only these faults, or `deployments`
  *   --engine sqlite|postgres  only this engine
@@ -10,7 +10,7 @@ import { spawnSync } from 'node:child_process';
 import { globSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { Finding } from '../test/faults/fault.ts';
+import type { Finding } from '../test/release/faults/fault.ts';
 import { findOrInstall, startPostgres } from './services.ts';
 
 const { values } = parseArgs({
@@ -27,8 +27,8 @@ if (!program) throw new Error('PostgreSQL was not found. Install it and run agai
 const postgres = await startPostgres(program, { durable: true });
 process.env.TEST_POSTGRESQL_URL = postgres.url;
 // Imported only now, because the test harness reads that address when it is loaded.
-const { FAULTS } = await import('../test/faults/all.ts');
-const { holds, lineOf, mayRetry } = await import('../test/faults/fault.ts');
+const { FAULTS } = await import('../test/release/faults/all.ts');
+const { holds, lineOf, mayRetry } = await import('../test/release/faults/fault.ts');
 
 const DEPLOYMENTS = 'deployments';
 const names = [...FAULTS.map(({ name }) => name), DEPLOYMENTS];
@@ -62,7 +62,7 @@ if (requested.includes(DEPLOYMENTS) && values.engine === undefined) {
 
 /** As `npm test` runs tests, which also gives them a database server that is not durable, and so is faster. */
 function testDeployments(): boolean {
-  const files = globSync('test/deployments/*.test.ts', { cwd: root }).sort();
+  const files = globSync('test/release/deployments/*.test.ts', { cwd: root }).sort();
   console.log(`\n${DEPLOYMENTS}: whole deployments are built, installed and upgraded`);
   const args = ['scripts/test.ts', '--validate', ...files];
   return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0;

@@ -1,6 +1,6 @@
 /**
  * `npm run test:mutations`: checks that the tests catch faults. It copies the project, plants the mutations of
- * test/mutations/ one by one, and runs the test that must fail. Each of these tests must pass without the
+ * test/release/mutations/ one by one, and runs the test that must fail. Each of these tests must pass without the
  * mutation. The last line is "N passed, N failed"; the exit code is 1 if a mutation was not caught.
  *
  *   --only text    only the mutations whose name or test file contains this text
@@ -12,8 +12,8 @@ import { join, relative } from 'node:path';
 import { run } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { MUTATIONS } from '../test/mutations/all.ts';
-import { type Mutation, occurrences } from '../test/mutations/mutation.ts';
+import { MUTATIONS } from '../test/release/mutations/all.ts';
+import { type Mutation, occurrences } from '../test/release/mutations/mutation.ts';
 import { findOrInstall, type Service, startPostgres, startRedis } from './services.ts';
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
@@ -21,8 +21,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** A copy does not need these. It gets a link to node_modules. */
 const NOT_COPIED = new Set([
   'node_modules',
-  'test/openapi-tools/node_modules',
-  'test/deploy/tools/node_modules',
+  'test/release/openapi-tools/node_modules',
+  'test/release/deploy/tools/node_modules',
   '.git',
   'data',
   'clients/typescript/examples/node_modules',

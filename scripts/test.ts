@@ -39,7 +39,7 @@ const { values: options, positionals: requestedFiles } = parseArgs({
 const ALL_TESTS = ['src/**/*.test.ts', 'test/**/*.test.ts'];
 /**
  * `npm run test:faults` runs them after these tests: the faults in full, and what builds, installs and upgrades whole
- * deployments. The files in test/faults are short versions, for the mutations and for single runs.
+ * deployments. The files in test/release/faults are short versions, for the mutations and for single runs.
  */
 const PART_OF_FAULTS = 'test/{faults,deployments}/*.test.ts';
 /** What `--quick` leaves out, with a reason for each group of files. */
@@ -47,20 +47,20 @@ const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
   'need a browser': ['test/browser/*.test.ts'],
   'start, stop and kill whole servers': [
     'test/delivery-kills*.test.ts',
-    'test/drain.test.ts',
+    'test/process/drain.test.ts',
     'test/start*.test.ts',
-    'test/stop.test.ts',
-    'test/surroundings.test.ts',
+    'test/process/stop.test.ts',
+    'test/process/surroundings.test.ts',
   ],
   'start the command line or other programs many times': [
     'test/cli*.test.ts',
     'test/deploy-*.test.ts',
     'test/install*.test.ts',
-    'test/openapi-tools.test.ts',
-    'test/new-channel.test.ts',
+    'test/release/openapiTools.test.ts',
+    'test/features/delivery/newChannel.test.ts',
   ],
-  'compute many password hashes': ['test/sign-in-limits.test.ts', 'test/sign-in-queue.test.ts'],
-  'wait for time-outs': ['test/events.test.ts', 'test/wire.test.ts'],
+  'compute many password hashes': ['test/features/people/signInLimits.test.ts', 'test/features/people/signInQueue.test.ts'],
+  'wait for time-outs': ['test/features/webhooks/events.test.ts', 'test/contract/wire.test.ts'],
 };
 const SLOWEST_SHOWN = 15;
 /**
@@ -71,7 +71,7 @@ const SHARED_PROCESS = ['src/**/*.test.ts', 'test/*.test.ts'];
 const OWN_PROCESS = /\bmock\b|^(before|after)/m;
 const FILES_PER_PROCESS = 8;
 /** They wait for time-outs for a minute. If they were not first, everything else would be done before. */
-const FIRST = ['test/wire.test.ts'];
+const FIRST = ['test/contract/wire.test.ts'];
 const MEMORY_FILES = '/dev/shm';
 const MEMORY_MIN = 4 * 2 ** 30;
 
@@ -117,7 +117,7 @@ if (options.quick) {
   buildDashboard();
 }
 // Imported only now, because it reads the address of PostgreSQL when it is loaded.
-const { prepareDemoDatabases } = await import('../test/databases.ts');
+const { prepareDemoDatabases } = await import('../test/support/databases.ts');
 const demo = await prepareDemoDatabases();
 process.env.TEST_PROGRAM = await bundleProgram(join(scratch, 'program'));
 try {
@@ -159,8 +159,8 @@ async function checkSources(): Promise<string[]> {
 /** The calls that the tests made over HTTP. Prism checks 1,000 of them in a second. */
 async function validateCalls(folder: string): Promise<string> {
   const { install } = await import('../bench/peers/install.ts');
-  await install('test/openapi-tools');
-  const args = ['test/openapi-tools/validate.mjs', folder];
+  await install('test/release/openapi-tools');
+  const args = ['test/release/openapi-tools/validate.mjs', folder];
   return check('calls match openapi.json', process.execPath, args);
 }
 
@@ -209,7 +209,7 @@ function buildDashboard(): void {
 /** What tests start as a process: bundled from the source, with everything else of the project. */
 async function bundleProgram(folder: string): Promise<string> {
   const { bundle } = await import('./build/bundle.ts');
-  await bundle(root, join(folder, 'lib'), { packaged: false, alsoEntries: ['test/commandProcess.ts'] });
+  await bundle(root, join(folder, 'lib'), { packaged: false, alsoEntries: ['test/support/commandProcess.ts'] });
   for (const name of ['package.json', 'node_modules', 'migrations', 'dashboard', 'docs', 'openapi.json'])
     symlinkSync(join(root, name), join(folder, name));
   return folder;

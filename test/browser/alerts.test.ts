@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import type { CDPSession, Page } from 'playwright-core';
-import { BOREALIS } from '../harness.ts';
-import { type Browser, type PushService, startPushService } from '../stand-ins/push.ts';
+import { BOREALIS } from '../support/harness.ts';
+import { type Browser, type PushService, startPushService } from '../support/stand-ins/push.ts';
 import { apiOf, inBrowser, rowOf } from './browser.ts';
 
 const ACCOUNT = '/settings/account';

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import type { Locator, Page } from 'playwright-core';
 import type { Turn } from '../../src/contract/timeline.ts';
-import { until } from '../shops.ts';
+import { until } from '../support/shops.ts';
 import { answerField, apiOf, becomes, button, inBrowser, sentAnswer } from './browser.ts';
 import { animationsFinished } from './pages.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
-import { QUESTION } from '../harness.ts';
-import { until } from '../shops.ts';
+import { QUESTION } from '../support/harness.ts';
+import { until } from '../support/shops.ts';
 import {
   answerField,
   apiOf,

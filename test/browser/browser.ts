@@ -13,10 +13,10 @@ import {
 } from 'playwright-core';
 import { findProgram } from '../../scripts/services.ts';
 import type { Engine } from '../../src/database/database.ts';
-import { engines } from '../databases.ts';
-import { AURORA, type Deskbell, QUESTION, raise, startDeskbell } from '../harness.ts';
-import { root } from '../process.ts';
-import { until } from '../shops.ts';
+import { engines } from '../support/databases.ts';
+import { AURORA, type Deskbell, QUESTION, raise, startDeskbell } from '../support/harness.ts';
+import { root } from '../support/process.ts';
+import { until } from '../support/shops.ts';
 
 /** The dashboard in a real browser. */
 export interface Dashboard {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { createKey } from '../machineKeys.ts';
-import { answer, raised } from '../merchant.ts';
-import { installClient } from '../packedClient.ts';
+import { createKey } from '../support/machineKeys.ts';
+import { answer, raised } from '../support/merchant.ts';
+import { installClient } from '../support/packedClient.ts';
 import { inBrowser } from './browser.ts';
 
 const SECRET = `whsec_${Buffer.from('the secret of a browser').toString('base64')}`;

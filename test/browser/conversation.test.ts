@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
-import { until } from '../shops.ts';
+import { until } from '../support/shops.ts';
 import { answerField, apiOf, becomes, button, inBrowser, sentAnswer, waitUntilLive } from './browser.ts';
 import { animationsFinished } from './pages.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
-import { addColleague } from '../colleagues.ts';
-import { QUESTION } from '../harness.ts';
+import { addColleague } from '../support/colleagues.ts';
+import { QUESTION } from '../support/harness.ts';
 import { apiOf, inBrowser } from './browser.ts';
 import { animationsFinished } from './pages.ts';
 

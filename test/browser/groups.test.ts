@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { QUESTION } from '../harness.ts';
+import { QUESTION } from '../support/harness.ts';
 import {
   answerField,
   apiOf,

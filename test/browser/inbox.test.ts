@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { QUESTION, SUPPORT } from '../harness.ts';
-import { until } from '../shops.ts';
+import { QUESTION, SUPPORT } from '../support/harness.ts';
+import { until } from '../support/shops.ts';
 import {
   answerField,
   apiOf,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Page, Request, Route } from 'playwright-core';
-import { QUESTION } from '../harness.ts';
-import { until } from '../shops.ts';
+import { QUESTION } from '../support/harness.ts';
+import { until } from '../support/shops.ts';
 import { answerField, apiOf, becomes, button, inBrowser, rowOf } from './browser.ts';
 
 const summary = (page: Page) => page.locator('.notes summary');

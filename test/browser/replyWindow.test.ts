@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { BOREALIS, QUESTION } from '../harness.ts';
-import { type Receiver, startReceiver } from '../receiver.ts';
-import { META, type Meta, metaEnv, startMeta } from '../stand-ins/meta.ts';
+import { BOREALIS, QUESTION } from '../support/harness.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { META, type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.ts';
 import { apiOf, inBrowser, rowOf } from './browser.ts';
 
 const DAY_MINUTES = 24 * 60;

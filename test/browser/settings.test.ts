@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
-import { addUser, BOREALIS } from '../harness.ts';
-import { META, type Meta, startMeta } from '../stand-ins/meta.ts';
+import { addUser, BOREALIS } from '../support/harness.ts';
+import { META, type Meta, startMeta } from '../support/stand-ins/meta.ts';
 import {
   answerField,
   apiOf,

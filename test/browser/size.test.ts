@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { databaseFile } from '../../src/database/sqliteFolder.ts';
-import { until } from '../shops.ts';
+import { until } from '../support/shops.ts';
 import { apiOf, inBrowser, rowOf, waitUntilLive } from './browser.ts';
 
 const ANSWERED = 100_000;

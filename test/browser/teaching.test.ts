@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { QUESTION } from '../harness.ts';
-import { until } from '../shops.ts';
+import { QUESTION } from '../support/harness.ts';
+import { until } from '../support/shops.ts';
 import { answerField, apiOf, becomes, button, inBrowser, isInSight } from './browser.ts';
 
 const choice = (page: Page) => page.getByRole('combobox', { name: 'The assistant learns' });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
-import { addColleague, type Colleague } from '../colleagues.ts';
-import { addUser, assertError } from '../harness.ts';
-import { type MailServer, mailSettings, newAddress, startMailServer } from '../stand-ins/mail.ts';
+import { addColleague, type Colleague } from '../support/colleagues.ts';
+import { addUser, assertError } from '../support/harness.ts';
+import { type MailServer, mailSettings, newAddress, startMailServer } from '../support/stand-ins/mail.ts';
 import { apiOf, button, inBrowser, openSettings, rowOf } from './browser.ts';
 
 const PASSWORD = 'quiet lemon harbour';

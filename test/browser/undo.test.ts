@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { until } from '../shops.ts';
+import { until } from '../support/shops.ts';
 import {
   answerField,
   apiOf,

@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict';
+import { before, it } from 'node:test';
+import { setReadOnly } from '../support/databases.ts';
+import {
+  type CallOptions,
+  NOTIFICATIONS,
+  onEachEngine,
+  outcome,
+  QUESTION,
+  raise,
+  SUPPORT,
+  startDeskbell,
+  useDeskbell,
+} from '../support/harness.ts';
+
+const ANSWERED = { status: 200, message: 'Notification answered.' };
+const RESOLVED = { status: 200, message: 'Notification resolved without a reply.' };
+const ALREADY = {
+  status: 500,
+  detail: 'This notification has already been answered and cannot be answered again.',
+  code: 'ALREADY_ANSWERED',
+};
+const NOT_FOUND = { status: 404, detail: 'Notification not found.', code: 'NOTIFICATION_NOT_FOUND' };
+const refused = (field: string, detail: string) => ({ status: 500, detail, code: 'VALIDATION_ERROR', field });
+const contentMissing = (field: string) =>
+  refused(field, `Missing admin response content in context (expected field: ${field})`);
+const schemaError = (field: string, details: string) =>
+  refused(field, `Answer validation failed against JSON schema: ${details}`);
+
+const REPLY = { agent_response_to_customer: 'A new parcel is on its way.', resolution_notes: 'Sent again.' };
+const EMOJI = '👩‍👩‍👧‍👦';
+const BLANKS = [undefined, null, '', ' ', '\n\t\u00a0\u3000'];
+const NO_TEXTS = [7, true, ['text'], { text: 'text' }];
+const LONG_TEXTS = ['x'.repeat(4097), '☕'.repeat(4097), '😀'.repeat(4097)];
+
+type Row = [raised: object, body: unknown, outcome: object];
+
+const REFUSED: Row[] = [
+  ...[[], 'text', 7, null].map(
+    (body): Row => [QUESTION, JSON.stringify(body), refused('body', 'body must be a JSON object')],
+  ),
+  ...BLANKS.map((answer): Row => [QUESTION, { answer }, contentMissing('answer')]),
+  ...NO_TEXTS.map((answer): Row => [QUESTION, { answer }, schemaError('answer', 'answer must be string')]),
+  ...LONG_TEXTS.map(
+    (answer): Row => [
+      QUESTION,
+      { answer },
+      schemaError('answer', 'answer must NOT have more than 4096 characters'),
+    ],
+  ),
+  // A valid answer to the other type is not valid here.
+  [QUESTION, REPLY, contentMissing('answer')],
+  [SUPPORT, { answer: 'Yes.' }, contentMissing('agent_response_to_customer')],
+  ...BLANKS.flatMap((blank): Row[] => [
+    [SUPPORT, { ...REPLY, agent_response_to_customer: blank }, contentMissing('agent_response_to_customer')],
+    [
+      SUPPORT,
+      { ...REPLY, resolution_notes: blank },
+      refused('resolution_notes', 'resolution_notes is required'),
+    ],
+  ]),
+  ...['agent_response_to_customer', 'resolution_notes'].flatMap((field): Row[] => [
+    ...NO_TEXTS.map(
+      (value): Row => [SUPPORT, { ...REPLY, [field]: value }, schemaError(field, `${field} must be string`)],
+    ),
+    ...LONG_TEXTS.map(
+      (value): Row => [
+        SUPPORT,
+        { ...REPLY, [field]: value },
+        schemaError(field, `${field} must NOT have more than 4096 characters`),
+      ],
+    ),
+  ]),
+  ...['resolve_only', 'only_send_campaign'].flatMap((flag) =>
+    ['true', 'false', '', 1, 0, [], {}].flatMap((value): Row[] => [
+      [QUESTION, { answer: 'Yes.', [flag]: value }, refused(flag, `${flag} must be a boolean`)],
+      [SUPPORT, { ...REPLY, [flag]: value }, refused(flag, `${flag} must be a boolean`)],
+    ]),
+  ),
+  // Missing content is reported before missing notes, and both before errors of the schema.
+  [SUPPORT, {}, contentMissing('agent_response_to_customer')],
+  [SUPPORT, { resolution_notes: 7 }, contentMissing('agent_response_to_customer')],
+  [SUPPORT, { agent_response_to_customer: 7 }, refused('resolution_notes', 'resolution_notes is required')],
+];
+
+/** The answer that is sent, and the answer that is stored. */
+const VALID_ANSWERS: [title: string, raised: object, body: object, outcome: object, stored: object][] = [
+  ['a question', QUESTION, { answer: 'Yes.' }, ANSWERED, { answer: 'Yes.' }],
+  [
+    'a question, also for the knowledge base',
+    QUESTION,
+    { answer: 'Yes.', only_send_campaign: false, resolve_only: false },
+    ANSWERED,
+    { answer: 'Yes.' },
+  ],
+  [
+    'a question, sent directly',
+    QUESTION,
+    { answer: 'Yes.', only_send_campaign: true },
+    ANSWERED,
+    { answer: 'Yes.', only_send_campaign: true },
+  ],
+  [
+    'a question with flags left null',
+    QUESTION,
+    { answer: 'Yes.', only_send_campaign: null, resolve_only: null },
+    ANSWERED,
+    { answer: 'Yes.' },
+  ],
+  ['a support request', SUPPORT, REPLY, ANSWERED, REPLY],
+  [
+    'a support request, resolved without a reply',
+    SUPPORT,
+    { resolve_only: true },
+    RESOLVED,
+    { resolve_only: true },
+  ],
+  [
+    'a question, resolved without a reply',
+    QUESTION,
+    { resolve_only: true },
+    RESOLVED,
+    { resolve_only: true },
+  ],
+  [
+    'a support request, resolved despite an invalid reply',
+    SUPPORT,
+    { resolve_only: true, agent_response_to_customer: 7, resolution_notes: '' },
+    RESOLVED,
+    { resolve_only: true },
+  ],
+  [
+    'a question with unknown fields',
+    QUESTION,
+    { answer: 'Yes.', status: 'requested', id: 1, resolution_notes: 7, constructor: 1 },
+    ANSWERED,
+    { answer: 'Yes.' },
+  ],
+  ['one character', QUESTION, { answer: '.' }, ANSWERED, { answer: '.' }],
+  ['4,096 characters', QUESTION, { answer: 'x'.repeat(4096) }, ANSWERED, { answer: 'x'.repeat(4096) }],
+  [
+    '4,096 characters of two UTF-16 units each',
+    QUESTION,
+    { answer: '😀'.repeat(4096) },
+    ANSWERED,
+    { answer: '😀'.repeat(4096) },
+  ],
+  [
+    'text that is difficult for databases',
+    QUESTION,
+    { answer: ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "` },
+    ANSWERED,
+    { answer: ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "` },
+  ],
+];
+
+onEachEngine('answering a notification', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let token: string;
+  before(async () => {
+    token = await deskbell.signIn();
+  });
+  const answer = (address: string, body: unknown, options: CallOptions = {}) =>
+    deskbell.call('POST', `${address}/answer`, { token, body, ...options });
+  const show = async (address: string, options: CallOptions = {}) =>
+    (await deskbell.call('GET', address, { token, ...options })).json;
+
+  for (const [title, raised, body, expected, stored] of VALID_ANSWERS) {
+    it(`answers ${title}`, async () => {
+      const address = await raise(deskbell, token, raised);
+      const before = await show(address);
+      await deskbell.clock.advance(1);
+      assert.deepEqual(outcome(await answer(address, body)), expected);
+
+      const { updated_at, delivery, outcome: ended, lesson, ...after } = await show(address);
+      const { updated_at: raisedAt, delivery: none, outcome: _, lesson: __, ...unchanged } = before;
+      assert.equal(none, null);
+      assert.equal(delivery === null, 'resolve_only' in stored);
+      assert.equal(ended, 'resolve_only' in stored ? 'resolved' : 'answered');
+      // “Yes.” says nothing by itself.
+      assert.equal(lesson !== null, 'answer' in stored && String(stored.answer).length > 4);
+      const answered_by = 'Alma Reyes';
+      assert.deepEqual(after, { ...unchanged, status: 'answered', answer: stored, answered_by });
+      assert.ok(Date.parse(updated_at) - Date.parse(raisedAt) >= 1000);
+      const [listed] = (await deskbell.call('GET', `${NOTIFICATIONS}/?limit=1`, { token })).json;
+      assert.deepEqual([listed.id, listed.status, listed.updated_at], [before.id, 'answered', updated_at]);
+      assert.ok(!('answer' in listed));
+    });
+  }
+
+  it('refuses an invalid answer with 500 and the contract’s message, and leaves the notification pending', async () => {
+    const addresses = new Map<object, string>();
+    for (const kind of [QUESTION, SUPPORT]) addresses.set(kind, await raise(deskbell, token, kind));
+    const before = await Promise.all([...addresses.values()].map((one) => show(one)));
+    for (const [raised, body, expected] of REFUSED) {
+      const title = JSON.stringify(body).slice(0, 80);
+      assert.deepEqual(outcome(await answer(addresses.get(raised)!, body)), expected, title);
+    }
+    assert.deepEqual(await Promise.all([...addresses.values()].map((one) => show(one))), before);
+  });
+
+  it('refuses a second answer before it checks the content', async () => {
+    for (const kind of [QUESTION, SUPPORT]) {
+      const address = await raise(deskbell, token, kind);
+      await answer(address, { resolve_only: true });
+      const before = await show(address);
+      const bodies = [{ answer: 'Yes.' }, REPLY, {}, { resolve_only: true }, { resolve_only: 'x' }, '[]'];
+      for (const body of bodies) assert.deepEqual(outcome(await answer(address, body)), ALREADY);
+      assert.deepEqual(await show(address), before);
+    }
+  });
+
+  it('returns 404 for a deleted notification before it checks the content', async () => {
+    const address = await raise(deskbell, token);
+    await answer(address, { answer: 'Yes.' });
+    await deskbell.call('DELETE', address, { token });
+    for (const body of [{ answer: 'Yes.' }, {}, { resolve_only: 'x' }, '[]', '']) {
+      assert.deepEqual(outcome(await answer(address, body)), NOT_FOUND);
+    }
+  });
+
+  it('deletes permanently, answered or not', async () => {
+    for (const answered of [false, true]) {
+      const address = await raise(deskbell, token);
+      if (answered) await answer(address, { answer: 'Yes.' });
+      const gone = await deskbell.call('DELETE', address, { token });
+      assert.deepEqual(outcome(gone), { status: 200, message: 'Notification deleted.' });
+      for (const method of ['DELETE', 'GET']) {
+        assert.deepEqual(outcome(await deskbell.call(method, address, { token })), NOT_FOUND);
+      }
+      const id = address.split('/').at(-1)!;
+      assert.equal(await deskbell.database.one(`select 1 from notifications where id = ${id}`), undefined);
+      // Its id is not reused.
+      assert.ok(Number((await raise(deskbell, token)).split('/').at(-1)) > Number(id));
+    }
+  });
+
+  it('checks an answer against the fields and the schema that its notification was raised with', async () => {
+    // An older version may have stored a notification like this.
+    const schema = {
+      type: 'object',
+      properties: { rating: { type: 'integer', maximum: 5 }, remark: { type: 'string', pattern: '^[A-Z]' } },
+      maxProperties: 3,
+    };
+    await deskbell.database.run('insert into answer_schemas (id, schema) values ($1, $2)', [
+      'older',
+      JSON.stringify(schema),
+    ]);
+    const [row] = await deskbell.database.run<{ id: number }>(
+      `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
+          context, requested_fields, answered_fields, answer_schema_id)
+        values (1, 1, 'user_question_request', $1, $1, '{"old":1.0}', '["old"]', '["rating","remark"]', 'older')
+        returning id`,
+      [deskbell.clock.now().toISOString()],
+    );
+    const address = `${NOTIFICATIONS}/${row!.id}`;
+    // The document describes what this version stores.
+    const older = { documented: false } as const;
+    const { requested_fields, answered_fields } = await show(address, older);
+    assert.deepEqual(
+      { requested_fields, answered_fields },
+      { requested_fields: ['old'], answered_fields: ['rating', 'remark'] },
+    );
+
+    const valid = { rating: 5, remark: 'Kind.' };
+    const rows: [body: object, expected: object][] = [
+      [{ answer: 'Yes.' }, contentMissing('rating')],
+      [{ rating: 9 }, refused('remark', 'remark is required')],
+      [{ ...valid, rating: 9 }, schemaError('rating', 'rating must be <= 5')],
+      [{ ...valid, rating: 'x' }, schemaError('rating', 'rating must be integer')],
+      [{ ...valid, remark: 'kind' }, schemaError('remark', 'remark must match pattern "^[A-Z]"')],
+      [
+        { ...valid, more: 1, evenMore: 2 },
+        {
+          status: 500,
+          detail: 'Answer validation failed against JSON schema: answer must NOT have more than 3 properties',
+          code: 'VALIDATION_ERROR',
+        },
+      ],
+      [valid, ANSWERED],
+    ];
+    for (const [body, expected] of rows)
+      assert.deepEqual(outcome(await answer(address, body, older)), expected);
+    assert.deepEqual((await show(address, older)).answer, valid);
+    await deskbell.call('DELETE', address, { token });
+  });
+
+  it('counts and logs the 500s of the contract as refusals, not as failures', async () => {
+    const address = await raise(deskbell, token);
+    deskbell.logged.length = 0;
+    await answer(address, {});
+    // A line is logged after the response is sent. This second request comes after that.
+    const { text } = await deskbell.call('GET', '/metrics');
+    const lines = deskbell.logged.map((line) => JSON.parse(line));
+    assert.deepEqual(
+      lines
+        .filter(({ route }) => route !== '/metrics')
+        .map(({ level, status, code }) => [level, status, code]),
+      [['info', 500, 'VALIDATION_ERROR']],
+    );
+    const counted = text.split('\n').filter((line) => /requests_total\{.*status="500"/.test(line));
+    assert.ok(counted.length > 0);
+    for (const line of counted) assert.match(line, /outcome="refused"/);
+  });
+
+  // One connection leads to a primary that was demoted, the next to the new one.
+  it('is not 404 if only the first read misses the notification', async () => {
+    const address = await raise(deskbell, token);
+    const { all } = deskbell.database;
+    deskbell.database.all = async <Row>(sql: string, params?: Parameters<typeof all>[1]) => {
+      if (!sql.includes('answer_schema_id')) return all<Row>(sql, params);
+      deskbell.database.all = all;
+      return [];
+    };
+    assert.equal((await answer(address, { answer: 'Yes.' })).status, 200);
+    assert.equal(outcome(await answer(address, { answer: 'Yes.' })).code, 'ALREADY_ANSWERED');
+  });
+
+  // What is new is not on a primary that was demoted, and it goes on answering reads.
+  it('is not 404 but unavailable on a server that takes no writes any more', {
+    skip: engine === 'sqlite',
+  }, async () => {
+    const demoted = await startDeskbell(engine, { DATABASE_POOL_SIZE: '1' });
+    try {
+      const signedIn = await demoted.signIn();
+      await setReadOnly(demoted.database, true);
+      const unknown = () =>
+        demoted.call('POST', `${NOTIFICATIONS}/999999/answer`, { token: signedIn, body: { answer: 'Yes.' } });
+      const { status, code } = outcome(await unknown());
+      assert.deepEqual([status, code], [500, 'SERVICE_UNAVAILABLE']);
+    } finally {
+      await demoted.close();
+    }
+  });
+});

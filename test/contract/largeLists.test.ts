@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { before, it } from 'node:test';
+import type { Snapshot } from '../../src/database/database.ts';
+import {
+  assertError,
+  BOREALIS,
+  idsOf,
+  login,
+  logout,
+  NOTIFICATIONS,
+  onEachEngine,
+  QUESTION,
+  type Reply,
+  raise,
+  useDeskbell,
+} from '../support/harness.ts';
+import { until } from '../support/shops.ts';
+
+const LIST = `${NOTIFICATIONS}/`;
+const BOREALIS_QUESTION = { ...QUESTION, conversation_id: 4 };
+/** One in 130 has a context from the time before contexts had a limit: 8 MB, more than an operating system buffers. */
+const ROWS = 2600;
+const LARGE_BYTES = 240_000;
+const INSERTED_AT_ONCE = 1000;
+/** Rare, so that most pieces have none. */
+const RARE = 'user_support_request';
+
+const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
+
+onEachEngine('a list of several megabytes', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let token: string;
+  let opened = 0;
+  let closed = 0;
+  /** Called before each read of a snapshot. */
+  let beforeRead = async () => {};
+
+  before(async () => {
+    token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    // In pieces: a statement may take three seconds.
+    for (let first = 1; first <= ROWS; first += INSERTED_AT_ONCE) {
+      const last = Math.min(first + INSERTED_AT_ONCE - 1, ROWS);
+      await deskbell.database.run(
+        `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
+            context, requested_fields, answered_fields, answer_schema_id)
+          with recursive numbers (n) as (select ${first} union all select n + 1 from numbers where n < ${last})
+          select 2, 4, case when n % 1500 = 700 then '${RARE}' else 'user_question_request' end, $1, $1,
+            concat('{"question":"☕ ', n, ' ', case when n % 130 = 0 or n % 130 = 1 and n < 3 then $2 else $3 end,
+              '","support_request_reason":"☕"}'),
+            '["question"]', '["answer"]', (select min(id) from answer_schemas) from numbers`,
+        [deskbell.clock.now().toISOString(), 'y'.repeat(LARGE_BYTES), 'x'.repeat(800)],
+      );
+    }
+    const { database } = deskbell;
+    const { snapshot } = database;
+    database.snapshot = async (): Promise<Snapshot> => {
+      const real = await snapshot();
+      opened += 1;
+      let isOpen = true;
+      return {
+        ...real,
+        async one<Row>(sql: string, params: never) {
+          await beforeRead();
+          return real.one<Row>(sql, params);
+        },
+        close() {
+          if (isOpen) closed += 1;
+          isOpen = false;
+          real.close();
+        },
+      };
+    };
+  });
+
+  /** Not compressed, unless a test asks for it: that takes most of the time. */
+  const listOf = (query = '', headers: Record<string, string> = {}) =>
+    deskbell.call('GET', LIST + query, { token, headers: { 'accept-encoding': 'identity', ...headers } });
+  /** The list as the database has it now, without the code that lists. */
+  async function expectedList(): Promise<object[]> {
+    const rows = await deskbell.database.all<Record<string, string>>(
+      `select id, notification_type, status, created_at, updated_at, conversation_id, context, requested_fields,
+        answered_fields from notifications where merchant_id = 2 order by id desc`,
+    );
+    const parsed = ['context', 'requested_fields', 'answered_fields'];
+    return rows.map((row) =>
+      Object.fromEntries(
+        Object.entries(row).map(([key, value]) => [key, parsed.includes(key) ? JSON.parse(value) : value]),
+      ),
+    );
+  }
+  /** Sends the request and reads only what arrives at once. */
+  async function openList(query = '', by = token): Promise<IncomingMessage> {
+    const request = httpRequest(deskbell.url + LIST + query, {
+      headers: { authorization: `Bearer ${by}` },
+      agent: false,
+    });
+    request.on('error', () => {});
+    request.end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    response.on('error', () => {});
+    return response;
+  }
+  async function readRest(response: IncomingMessage): Promise<string> {
+    const parts: Buffer[] = [];
+    for await (const part of response) parts.push(part);
+    return Buffer.concat(parts).toString();
+  }
+  async function allClosed(): Promise<void> {
+    await until('every list is closed', () => closed === opened);
+  }
+
+  it('arrives whole, newest first and unchanged, with every compression', async () => {
+    const expected = await expectedList();
+    for (const encoding of ['identity', 'gzip', 'br']) {
+      const list = await listOf('', { 'accept-encoding': encoding });
+      assert.equal(list.status, 200);
+      assert.equal(list.headers.get('content-type'), 'application/json; charset=utf-8');
+      assert.equal(list.headers.get('content-encoding') ?? 'identity', encoding);
+      assert.deepEqual(list.json, expected, encoding);
+    }
+    assert.ok(opened >= 3);
+    await allClosed();
+  });
+
+  it('ends when its session ends', async () => {
+    const { access_token, refresh_token } = (await login(deskbell, BOREALIS)).json;
+    const response = await openList('', access_token);
+    await logout(deskbell, refresh_token);
+    await allClosed();
+    await assert.rejects(readRest(response));
+  });
+
+  it('is exactly the list of its ETag, while others write', async () => {
+    const tag = (await listOf('?limit=1')).headers.get('etag')!;
+    const expected = await expectedList();
+    const [first, ...ids] = idsOf({ json: expected } as Reply);
+    const response = await openList();
+    assert.equal(response.headers.etag, tag);
+    const answer = { token, body: { answer: 'Yes.' } };
+    // At the same time: who reads nothing for ten seconds is disconnected.
+    const [, ...written] = await Promise.all([
+      raise(deskbell, token, BOREALIS_QUESTION),
+      deskbell.call('POST', `${LIST}${first}/answer`, answer),
+      deskbell.call('POST', `${LIST}${ids.at(-300)}/answer`, answer),
+      deskbell.call('DELETE', `${LIST}${ids.at(-200)}`, { token }),
+    ]);
+    for (const { status, text } of written) assert.equal(status, 200, text);
+    assert.deepEqual(JSON.parse(await readRest(response)), expected);
+
+    const now = await listOf();
+    assert.notEqual(now.headers.get('etag'), tag);
+    assert.deepEqual(now.json, await expectedList());
+    const known = { 'if-none-match': now.headers.get('etag')! };
+    assert.deepEqual([(await listOf('', known)).status, (await listOf('', known)).text], [304, '']);
+  });
+
+  it('has the same pages and filters as a small one', async () => {
+    const expected = await expectedList();
+    const kinds: [query: string, matches: (one: Record<string, unknown>) => boolean][] = [
+      ['limit=1000', () => true],
+      ['limit=1&notification_types=user_support_request', (one) => one.notification_type === RARE],
+      ['notification_types=user_support_request', (one) => one.notification_type === RARE],
+      ['status=requested&limit=900', (one) => one.status === 'requested'],
+      ['status=answered', (one) => one.status === 'answered'],
+    ];
+    for (const [query, matches] of kinds) {
+      const seen: unknown[] = [];
+      const sizes: number[] = [];
+      for (let next: string | undefined = `${LIST}?${query}`; next; ) {
+        const page: Reply = await listOf(next.slice(next.indexOf('?')));
+        assert.equal(page.status, 200, page.text.slice(0, 200));
+        seen.push(...page.json);
+        sizes.push(page.json.length);
+        next = nextOf(page);
+      }
+      assert.deepEqual(
+        seen,
+        expected.filter((one) => matches(one as never)),
+        query,
+      );
+      const limit = Number(/limit=(\d+)/.exec(query)?.[1] ?? seen.length);
+      for (const size of sizes.slice(0, -1)) assert.equal(size, limit, query);
+      assert.ok(sizes.at(-1)! > 0 && sizes.at(-1)! <= limit, query);
+    }
+  });
+
+  it('answers HEAD with the headers of GET, and reads no more than that', async () => {
+    for (const query of ['', '?limit=1000']) {
+      const get = await listOf(query, { 'accept-encoding': 'identity' });
+      let reads = 0;
+      beforeRead = async () => {
+        reads += 1;
+      };
+      const head = await deskbell
+        .call('HEAD', LIST + query, { token, headers: { 'accept-encoding': 'identity' } })
+        .finally(() => {
+          beforeRead = async () => {};
+        });
+      assert.deepEqual([head.status, head.text], [200, '']);
+      for (const name of ['etag', 'link', 'content-type', 'content-length']) {
+        assert.equal(head.headers.get(name), get.headers.get(name), name);
+      }
+      assert.ok(reads > 0 && reads <= 3, `${reads} reads`);
+    }
+    await allClosed();
+  });
+
+  it('frees everything when its client disconnects', async () => {
+    for (let n = 0; n < 6; n += 1) {
+      const responses = await Promise.all([openList(), openList()]);
+      for (const response of responses) response.destroy();
+    }
+    await allClosed();
+    assert.equal((await listOf()).json.length, (await expectedList()).length);
+  });
+
+  it('waits while the merchant reads two others, and is refused when too many wait', async () => {
+    const first = await Promise.all([openList(), openList()]);
+    const waiting = Array.from({ length: 17 }, () => deskbell.call('HEAD', LIST, { token }));
+    const refused = await Promise.race(waiting);
+    assert.equal(refused.status, 429);
+    assert.match(refused.headers.get('retry-after')!, /^\d+$/);
+    // Small lists and other merchants do not wait.
+    assert.equal((await listOf('?limit=5')).status, 200);
+    for (const response of first) response.destroy();
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+    assert.equal(statuses.filter((status) => status === 429).length, 1);
+    assert.equal(statuses.filter((status) => status === 200).length, 16);
+    await allClosed();
+  });
+
+  it('is never cut off without an error', async () => {
+    for (const encoding of ['identity', 'gzip']) {
+      let reads = 0;
+      beforeRead = async () => {
+        reads += 1;
+        if (reads > 10) throw new Error('the connection to the database is lost');
+      };
+      try {
+        await assert.rejects(listOf('', { 'accept-encoding': encoding }), /terminated|aborted|fetch failed/);
+        beforeRead = async () => {
+          throw new Error('the connection to the database is lost');
+        };
+        assertError(await listOf('', { 'accept-encoding': encoding }), 500, 'INTERNAL_ERROR');
+      } finally {
+        beforeRead = async () => {};
+      }
+    }
+    await allClosed();
+  });
+});

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { before, it } from 'node:test';
+import { decodeJwt } from 'jose';
+import {
+  addUser,
+  assertError,
+  type Deskbell,
+  login,
+  me,
+  OPERATOR,
+  onEachEngine,
+  refresh,
+  useDeskbell,
+} from '../support/harness.ts';
+import { until } from '../support/shops.ts';
+
+const DAY_SECONDS = 86_400;
+const SESSIONS = '/api/v1/auth/sessions';
+
+const rotate = (deskbell: Deskbell, refresh_token: string) =>
+  deskbell.call('POST', '/api/v1/auth/refresh?rotate=true', { body: { refresh_token } });
+const list = (deskbell: Deskbell, token?: string) => deskbell.call('GET', SESSIONS, { token });
+const sessionOf = (refreshToken: string) => String(decodeJwt(refreshToken).jti);
+
+onEachEngine('a session that is not used', (engine) => {
+  const deskbell = useDeskbell(engine, { SESSION_IDLE_DAYS: '2' });
+
+  it('ends after SESSION_IDLE_DAYS, and every refresh prolongs it', async () => {
+    const { refresh_token } = (await login(deskbell)).json;
+    for (let time = 0; time < 3; time += 1) {
+      await deskbell.clock.advance(2 * DAY_SECONDS - 60);
+      assert.equal((await refresh(deskbell, refresh_token)).status, 200);
+    }
+    await deskbell.clock.advance(2 * DAY_SECONDS + 1);
+    assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
+    assertError(await rotate(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
+    const { access_token } = (await login(deskbell)).json;
+    const ids = (await list(deskbell, access_token)).json.map(({ id }: { id: string }) => id);
+    assert.ok(!ids.includes(sessionOf(refresh_token)));
+  });
+
+  it('is written at most once in five minutes', async () => {
+    const { access_token, refresh_token } = (await login(deskbell)).json;
+    const lastUsed = async () => (await list(deskbell, access_token)).json[0].last_used_at;
+    const first = await lastUsed();
+    await deskbell.clock.advance(240);
+    await refresh(deskbell, refresh_token);
+    assert.equal(await lastUsed(), first);
+    await deskbell.clock.advance(120);
+    await refresh(deskbell, refresh_token);
+    assert.notEqual(await lastUsed(), first);
+  });
+});
+
+onEachEngine('rotating a refresh token', (engine) => {
+  const deskbell = useDeskbell(engine);
+  // On a busy machine seconds pass between two requests.
+  before(() => deskbell.clock.stop());
+  const signIn = async (): Promise<string> => (await login(deskbell)).json.refresh_token;
+
+  it('returns a new one that ends when the session ends', async () => {
+    const first = await signIn();
+    await deskbell.clock.advance(100);
+    const reply = await rotate(deskbell, first);
+    assert.equal(reply.status, 200, reply.text);
+    const { access_token, refresh_token, ...rest } = reply.json;
+    assert.deepEqual(rest, { token_type: 'bearer', expires_in: 900 });
+    assert.notEqual(refresh_token, first);
+    assert.ok(Math.abs(decodeJwt(refresh_token).exp! - decodeJwt(first).exp!) <= 1);
+    assert.equal((await me(deskbell, access_token)).status, 200);
+    assert.equal((await refresh(deskbell, refresh_token)).status, 200);
+  });
+
+  it('happens only if it is asked for', async () => {
+    const token = await signIn();
+    for (const query of ['', '?rotate=false', '?rotate=false&unknown=1']) {
+      const reply = await deskbell.call('POST', `/api/v1/auth/refresh${query}`, {
+        body: { refresh_token: token },
+      });
+      assert.deepEqual(Object.keys(reply.json), ['access_token', 'token_type', 'expires_in']);
+    }
+    const unclear = await deskbell.call('POST', '/api/v1/auth/refresh?rotate=maybe', {
+      body: { refresh_token: token },
+    });
+    assertError(unclear, 422, 'VALIDATION_ERROR', 'rotate');
+  });
+
+  it('a replaced token that is used again ends the session and its access tokens', async () => {
+    for (const use of [rotate, refresh]) {
+      const stolen = await signIn();
+      const { access_token, refresh_token } = (await rotate(deskbell, stolen)).json;
+      assertError(await use(deskbell, stolen), 401, 'INVALID_TOKEN');
+      assertError(await me(deskbell, access_token), 401, 'INVALID_TOKEN');
+      assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
+    }
+  });
+
+  it('a token that was replaced twice ends the session at once', async () => {
+    const first = await signIn();
+    const second = (await rotate(deskbell, first)).json.refresh_token;
+    const third = (await rotate(deskbell, second)).json.refresh_token;
+    assertError(await refresh(deskbell, first), 401, 'INVALID_TOKEN');
+    assertError(await refresh(deskbell, third), 401, 'INVALID_TOKEN');
+  });
+
+  it('two programs with one token are noticed, even if they rotate it at the same time', async () => {
+    const token = await signIn();
+    const replies = await Promise.all([rotate(deskbell, token), rotate(deskbell, token)]);
+    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 401]);
+    const { json } = replies.find(({ status }) => status === 200)!;
+    assertError(await refresh(deskbell, json.refresh_token), 401, 'INVALID_TOKEN');
+  });
+});
+
+onEachEngine('the sessions of a user', (engine) => {
+  const deskbell = useDeskbell(engine, { SESSIONS_PER_USER: '', TRUST_PROXY: '1' });
+  const from = (address: string) => ({ 'x-forwarded-for': address });
+
+  it('are listed with their times and roughly their address, the last used first', async () => {
+    const user = await addUser(deskbell);
+    const first = (await login(deskbell, user, { ...from('192.0.2.77'), 'user-agent': 'curl/8.5.0' })).json;
+    await deskbell.clock.advance(600);
+    const second = (await login(deskbell, user, from('2001:db8:1:2::9'))).json;
+    const { status, json } = await list(deskbell, second.access_token);
+    assert.equal(status, 200);
+    assert.deepEqual(
+      json.map(({ created_at: _created, last_used_at: _used, ...rest }: Record<string, string>) => rest),
+      [
+        { id: sessionOf(second.refresh_token), address: '2001:db8:1::/48', device: 'node', current: true },
+        { id: sessionOf(first.refresh_token), address: '192.0.2.0/24', device: 'curl', current: false },
+      ],
+    );
+    for (const session of json) assert.equal(session.created_at, session.last_used_at);
+
+    await deskbell.call('POST', '/api/v1/auth/refresh', {
+      body: { refresh_token: first.refresh_token },
+      headers: from('198.51.100.5'),
+    });
+    const [latest] = (await list(deskbell, first.access_token)).json;
+    assert.equal(latest.id, sessionOf(first.refresh_token));
+    assert.equal(latest.address, '198.51.100.0/24');
+    assert.equal(latest.current, true);
+    assert.ok(latest.last_used_at > latest.created_at);
+  });
+
+  it('can be ended one by one, and only by their user', async () => {
+    const user = await addUser(deskbell);
+    const [mine, other] = [(await login(deskbell, user)).json, (await login(deskbell, user)).json];
+    const stranger = (await login(deskbell, OPERATOR)).json;
+    const end = (id: string, token?: string) => deskbell.call('DELETE', `${SESSIONS}/${id}`, { token });
+    const id = sessionOf(other.refresh_token);
+    const unknown = ['00000000-0000-4000-8000-000000000000', 'x', '%00', '1%20or%201=1'];
+    for (const one of unknown) assertError(await end(one, mine.access_token), 404, 'SESSION_NOT_FOUND');
+    assertError(await end(id, stranger.access_token), 404, 'SESSION_NOT_FOUND');
+    assertError(await end(id), 401, 'INVALID_TOKEN');
+    assert.equal((await me(deskbell, other.access_token)).status, 200);
+
+    const reply = await end(id, mine.access_token);
+    assert.deepEqual([reply.status, reply.json], [200, { message: 'Signed out.' }]);
+    assertError(await me(deskbell, other.access_token), 401, 'INVALID_TOKEN');
+    assertError(await refresh(deskbell, other.refresh_token), 401, 'INVALID_TOKEN');
+    assertError(await end(id, mine.access_token), 404, 'SESSION_NOT_FOUND');
+    assert.equal((await list(deskbell, mine.access_token)).json.length, 1);
+    assertError(await list(deskbell), 401, 'INVALID_TOKEN');
+  });
+
+  it('are at most twenty: the one that was not used for longest ends', async () => {
+    const user = await addUser(deskbell);
+    const [used, unused] = [(await login(deskbell, user)).json, (await login(deskbell, user)).json];
+    await deskbell.clock.advance(400);
+    await Promise.all(Array.from({ length: 18 }, () => login(deskbell, user)));
+    await refresh(deskbell, used.refresh_token);
+    assert.equal((await me(deskbell, unused.access_token)).status, 200);
+
+    const { access_token } = (await login(deskbell, user)).json;
+    assert.equal((await list(deskbell, access_token)).json.length, 20);
+    assertError(await refresh(deskbell, unused.refresh_token), 401, 'INVALID_TOKEN');
+    // The sign-in does not wait until the server has read which session it ended.
+    await until('its token is refused', async () => (await me(deskbell, unused.access_token)).status === 401);
+    assert.equal((await me(deskbell, used.access_token)).status, 200);
+  });
+});
+
+onEachEngine('the number of sessions', (engine) => {
+  const deskbell = useDeskbell(engine, { SESSIONS_PER_USER: '4' });
+
+  it('can be set, and many sign-ins at once do not exceed it', async () => {
+    const user = await addUser(deskbell);
+    await Promise.all(Array.from({ length: 12 }, () => login(deskbell, user)));
+    const open = 'select id from sessions where user_id = $1 and revoked_at is null';
+    assert.equal((await deskbell.database.all(open, [user.id])).length, 4);
+  });
+
+  it('may have been very large before there was a limit: the user can still sign in', async () => {
+    const { database, clock } = deskbell;
+    const user = await addUser(deskbell);
+    const first = (await login(deskbell, user)).json;
+    const expiresAt = new Date(clock.now().getTime() + 86_400_000).toISOString();
+    // More than a statement can have parameters. Not all at once: a statement may take three seconds.
+    for (let from = 0; from < 33_000; from += 3000)
+      await database.run(
+        `with recursive n (i) as (select 1 union all select i + 1 from n where i < 3000)
+          insert into sessions (id, user_id, created_at, expires_at)
+            select concat('many ', i + cast($4 as bigint)), cast($1 as bigint), $2, $3 from n`,
+        [user.id, '2026-01-01T00:00:00.000Z', expiresAt, from],
+      );
+    assert.equal((await login(deskbell, user)).status, 200);
+    const open = 'select id from sessions where user_id = $1 and revoked_at is null';
+    assert.equal((await database.all(open, [user.id])).length, 4);
+    const ended = 'select count(*) as count from revocations where user_id = $1';
+    assert.equal((await database.one<{ count: number }>(ended, [user.id]))!.count, 33_000 - 2);
+    assert.equal((await me(deskbell, first.access_token)).status, 200);
+  });
+});

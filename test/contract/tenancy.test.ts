@@ -1,0 +1,372 @@
+import assert from 'node:assert/strict';
+import { before, it } from 'node:test';
+import {
+  AURORA,
+  BOREALIS,
+  idsOf,
+  NOTIFICATIONS,
+  OPERATOR,
+  onEachEngine,
+  outcome,
+  QUESTION,
+  type RawReply,
+  raise,
+  rawCall,
+  SUPPORT,
+  useDeskbell,
+} from '../support/harness.ts';
+import { sendPipelined } from '../support/process.ts';
+
+/** A notification and a conversation of Borealis, whose ids Aurora may guess. */
+const FOREIGN_ID = '7';
+const FOREIGN_CONVERSATION = 5;
+
+const CONVERSATIONS = '/api/v1/conversation';
+
+const INVALID_IDS = [
+  'abc',
+  '0',
+  '-1',
+  '+1',
+  '1.5',
+  '1e1',
+  '0x9',
+  '01',
+  '00',
+  '1000000000000000000000000000000',
+  '9007199254740991',
+  '9007199254740993',
+  '9223372036854775808',
+  'NaN',
+  'null',
+  '__proto__',
+  '%20',
+  '9%20',
+  '%2B9',
+  '9%00',
+  '%2e%2e',
+  '9%2Fanswer',
+  '%D9%A9',
+  '%F0%9F%98%80',
+  '%27%20or%201=1--',
+  '9'.repeat(500),
+  'x'.repeat(500),
+  '%39'.repeat(100),
+  '1'.repeat(10_000),
+  // These cannot be decoded.
+  '%',
+  '%ZZ',
+  '9%2',
+  '%ff',
+];
+
+const ONE_NOTIFICATION: [method: string, path: (id: string) => string, body: string | undefined][] = [
+  ['GET', (id) => `${NOTIFICATIONS}/${id}`, undefined],
+  ['HEAD', (id) => `${NOTIFICATIONS}/${id}`, undefined],
+  ['DELETE', (id) => `${NOTIFICATIONS}/${id}`, undefined],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '{"answer":"Yes."}'],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '{"resolve_only":true}'],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '{"resolve_only":"wrong"}'],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '[]'],
+  ['GET', (id) => `${NOTIFICATIONS}/${id}/similar`, undefined],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/ungroup`, '{}'],
+  ['DELETE', (id) => `${NOTIFICATIONS}/${id}/ungroup`, undefined],
+  ['PUT', (id) => `${NOTIFICATIONS}/${id}/assignee`, '{"user_id":null}'],
+  ['PUT', (id) => `${NOTIFICATIONS}/${id}/assignee`, '{"user_id":1}'],
+  ['GET', (id) => `${NOTIFICATIONS}/${id}/notes`, undefined],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/notes`, '{"text":"Hello."}'],
+  ['DELETE', (id) => `${NOTIFICATIONS}/${id}/notes/1`, undefined],
+  ['GET', (id) => `${NOTIFICATIONS}/${id}/presence`, undefined],
+  ['PUT', (id) => `${NOTIFICATIONS}/${id}/presence`, '{"state":"open"}'],
+];
+
+const ENDPOINTS: [method: string, path: string][] = [
+  ['GET', NOTIFICATIONS],
+  ['GET', `${NOTIFICATIONS}/`],
+  ['GET', `${NOTIFICATIONS}/?status=wrong`],
+  ['POST', `${NOTIFICATIONS}/request`],
+  ['GET', `${NOTIFICATIONS}/9`],
+  ['GET', `${NOTIFICATIONS}/abc`],
+  ['GET', `${NOTIFICATIONS}/%ZZ`],
+  ['POST', `${NOTIFICATIONS}/9/answer`],
+  ['POST', `${NOTIFICATIONS}/abc/answer`],
+  ['DELETE', `${NOTIFICATIONS}/9`],
+  ['DELETE', `${NOTIFICATIONS}/abc`],
+  ['GET', `${NOTIFICATIONS}/groups`],
+  ['GET', `${NOTIFICATIONS}/9/similar`],
+  ['POST', `${NOTIFICATIONS}/9/ungroup`],
+  ['DELETE', `${NOTIFICATIONS}/9/ungroup`],
+  ['POST', `${NOTIFICATIONS}/answer-many`],
+  ['POST', `${NOTIFICATIONS}/delete-many`],
+  ['PUT', `${NOTIFICATIONS}/9/assignee`],
+  ['GET', `${NOTIFICATIONS}/9/notes`],
+  ['POST', `${NOTIFICATIONS}/9/notes`],
+  ['DELETE', `${NOTIFICATIONS}/9/notes/1`],
+  ['PUT', `${NOTIFICATIONS}/9/presence`],
+  ['GET', `${CONVERSATIONS}/`],
+  ['POST', `${CONVERSATIONS}/`],
+  ['GET', `${CONVERSATIONS}/1`],
+  ['GET', `${CONVERSATIONS}/abc`],
+  ['GET', `${CONVERSATIONS}/1/messages`],
+  ['POST', `${CONVERSATIONS}/1/messages`],
+  ['GET', `${CONVERSATIONS}/1/timeline`],
+  ['POST', `${CONVERSATIONS}/1/send`],
+  ['DELETE', `${CONVERSATIONS}/1/sent/1`],
+  ['PUT', `${CONVERSATIONS}/1/takeover`],
+  ['DELETE', `${CONVERSATIONS}/1/takeover`],
+  ['GET', '/api/v1/saved-replies'],
+  ['POST', '/api/v1/saved-replies'],
+  ['PATCH', '/api/v1/saved-replies/1'],
+  ['DELETE', '/api/v1/saved-replies/1'],
+];
+
+/** Everything that a client can see of a response, except its time. */
+const visible = ({ status, headers, text }: RawReply) => ({
+  status,
+  headers: headers.filter(([name]) => name !== 'date'),
+  text,
+});
+
+onEachEngine('two merchants on one server', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let aurora: string;
+  let borealis: string;
+  before(async () => {
+    aurora = await deskbell.signIn(AURORA.email, AURORA.password);
+    borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+  });
+
+  const asAurora = (method: string, path: string, body?: string) =>
+    rawCall(deskbell, method, path, {
+      headers: {
+        authorization: `Bearer ${aurora}`,
+        'x-request-id': 'same',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      chunks: body === undefined ? [] : [body],
+    });
+
+  it('get the same response for another merchant’s notification as for a missing one, a deleted one and an invalid id', async () => {
+    const deleted = (await raise(deskbell, aurora)).split('/').at(-1)!;
+    await deskbell.call('DELETE', `${NOTIFICATIONS}/${deleted}`, { token: aurora });
+    for (const [method, path, body] of ONE_NOTIFICATION) {
+      const absent = await asAurora(method, path('123456789'), body);
+      assert.equal(absent.status, 404);
+      if (method !== 'HEAD') {
+        assert.deepEqual(absent.json, { detail: 'Notification not found.', code: 'NOTIFICATION_NOT_FOUND' });
+      }
+      for (const id of [FOREIGN_ID, deleted, ...INVALID_IDS]) {
+        assert.deepEqual(
+          visible(await asAurora(method, path(id), body)),
+          visible(absent),
+          `${method} ${path(id)}`,
+        );
+      }
+    }
+  });
+
+  it('cannot change each other’s notifications', async () => {
+    const address = `${NOTIFICATIONS}/${FOREIGN_ID}`;
+    const before = (await deskbell.call('GET', address, { token: borealis })).json;
+    assert.equal(before.status, 'requested');
+    await deskbell.call('POST', `${address}/answer`, { token: aurora, body: { answer: 'Mine.' } });
+    await deskbell.call('DELETE', address, { token: aurora });
+    assert.deepEqual((await deskbell.call('GET', address, { token: borealis })).json, before);
+  });
+
+  it('get the same response for another merchant’s conversation as for a missing one', async () => {
+    const request = (id: number | string) =>
+      asAurora('POST', `${NOTIFICATIONS}/request`, JSON.stringify({ ...QUESTION, conversation_id: id }));
+    const absent = await request(123456789);
+    assert.deepEqual(absent.json, {
+      detail: 'Conversation not found.',
+      code: 'CONVERSATION_NOT_FOUND',
+      field: 'conversation_id',
+    });
+    for (const id of [FOREIGN_CONVERSATION, 0, -1, 1e30, 2 ** 53]) {
+      assert.deepEqual(visible(await request(id)), visible(absent), String(id));
+    }
+  });
+
+  it('get the same 404 for another merchant’s conversation, its messages and an invalid id', async () => {
+    const CALLS: [method: string, path: string, body?: string][] = [
+      ['GET', ''],
+      ['HEAD', ''],
+      ['GET', '/messages'],
+      ['HEAD', '/messages'],
+      ['POST', '/messages', '{"from":"customer","text":"Mine."}'],
+      ['POST', '/messages', '{"from":"wrong"}'],
+    ];
+    for (const [method, path, body] of CALLS) {
+      const ask = (id: string) => asAurora(method, `${CONVERSATIONS}/${id}${path}`, body);
+      const absent = await ask('123456789');
+      assert.equal(absent.status, 404);
+      if (method !== 'HEAD') assert.equal(absent.json.code, 'CONVERSATION_NOT_FOUND');
+      for (const id of [String(FOREIGN_CONVERSATION), ...INVALID_IDS]) {
+        assert.deepEqual(visible(await ask(id)), visible(absent), `${method} ${id}${path}`);
+      }
+    }
+    const { json } = await deskbell.call('GET', `${CONVERSATIONS}/${FOREIGN_CONVERSATION}/messages`, {
+      token: borealis,
+    });
+    assert.ok(!JSON.stringify(json).includes('Mine.'));
+  });
+
+  it('cannot change or find each other’s conversations by their reference', async () => {
+    const ana = { reference: 'only-mine', customer_name: 'Ana', customer_phone: '+3546115505' };
+    const create = (token: string, body: object) =>
+      deskbell.call('POST', `${CONVERSATIONS}/`, { token, body });
+    const theirs = (await create(borealis, ana)).json;
+    const search = `${CONVERSATIONS}/?reference=only-mine`;
+    assert.deepEqual((await deskbell.call('GET', search, { token: aurora })).json, []);
+    const mine = (await create(aurora, { ...ana, customer_name: 'Eva' })).json;
+    assert.notEqual(mine.id, theirs.id);
+    assert.deepEqual((await deskbell.call('GET', search, { token: borealis })).json, [theirs]);
+  });
+
+  it('list only their own notifications', async () => {
+    await raise(deskbell, borealis, { ...QUESTION, conversation_id: FOREIGN_CONVERSATION });
+    const [ofAurora, ofBorealis] = await Promise.all(
+      [aurora, borealis].map((token) => deskbell.call('GET', NOTIFICATIONS, { token })),
+    );
+    const conversations = (json: { conversation_id: number }[]) =>
+      [...new Set(json.map(({ conversation_id }) => conversation_id))].sort();
+    assert.deepEqual(conversations(ofAurora!.json), [1, 2, 3]);
+    assert.deepEqual(conversations(ofBorealis!.json), [4, 5]);
+    for (const query of ['?status=requested', '?notification_types=user_question_request', '?limit=1000']) {
+      const list = await deskbell.call('GET', `${NOTIFICATIONS}${query}`, { token: aurora });
+      assert.ok(list.json.length > 0 && conversations(list.json).every((id) => id <= 3), query);
+    }
+    // A cursor is only a position: with another merchant's cursor a merchant still sees its own list.
+    const page = await deskbell.call('GET', `${NOTIFICATIONS}?limit=1`, { token: borealis });
+    const next = /<(.+)>/.exec(page.headers.get('link')!)![1]!;
+    const followed = await deskbell.call('GET', next, { token: aurora });
+    assert.ok(idsOf(followed).every((id) => idsOf(ofAurora!).includes(id)));
+  });
+
+  it('get only their own data if many requests come at once', async () => {
+    const tokens = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? aurora : borealis));
+    for (const path of ['/api/v1/auth/me', `${NOTIFICATIONS}/?limit=1`]) {
+      const replies = await sendPipelined(
+        deskbell,
+        tokens.map((token) => ({ token, line: `GET ${path}` })),
+      );
+      for (const [n, token] of tokens.entries()) {
+        const alone = await deskbell.call('GET', path, { token });
+        assert.ok(replies[n]!.endsWith(alone.text), replies[n]);
+      }
+    }
+  });
+
+  it('have each of many simultaneous answers checked against its own notification only', async () => {
+    const SUPPORT_REPLY = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };
+    const asked = [];
+    for (let n = 0; n < 8; n += 1) {
+      const question = await raise(deskbell, aurora);
+      // Two notifications, because with only one the first answer may be the valid one.
+      const [support, other] = [
+        await raise(deskbell, borealis, { ...SUPPORT, conversation_id: 4 }),
+        await raise(deskbell, borealis, { ...SUPPORT, conversation_id: 4 }),
+      ];
+      asked.push(
+        { token: aurora, address: question, body: { answer: `Yes ${n}.` }, expected: /^HTTP\/1\.1 200/ },
+        { token: borealis, address: question, body: { answer: 'Mine.' }, expected: /^HTTP\/1\.1 404/ },
+        {
+          token: borealis,
+          address: other,
+          body: { answer: 'No.' },
+          expected: /^HTTP\/1\.1 500.*Missing admin/s,
+        },
+        { token: borealis, address: support, body: SUPPORT_REPLY, expected: /^HTTP\/1\.1 200/ },
+      );
+    }
+    const replies = await sendPipelined(
+      deskbell,
+      asked.map(({ token, address, body }) => ({ token, line: `POST ${address}/answer`, body })),
+    );
+    for (const [n, { expected }] of asked.entries()) assert.match(replies[n]!, expected);
+    for (const { token, address, body, expected } of asked) {
+      if (!expected.test('HTTP/1.1 200')) continue;
+      assert.deepEqual((await deskbell.call('GET', address, { token })).json.answer, body);
+    }
+  });
+
+  it('have separate Idempotency-Keys', async () => {
+    const request = (token: string, conversation_id: number) =>
+      deskbell.call('POST', `${NOTIFICATIONS}/request`, {
+        token,
+        body: { ...QUESTION, conversation_id },
+        headers: { 'idempotency-key': 'the-same-key' },
+      });
+    const first = await request(aurora, 1);
+    const second = await request(borealis, 4);
+    assert.deepEqual([first.status, second.status], [200, 200]);
+    assert.equal(second.headers.get('idempotency-replayed'), null);
+    assert.notEqual(first.headers.get('location'), second.headers.get('location'));
+    assert.equal((await request(aurora, 1)).headers.get('location'), first.headers.get('location'));
+  });
+
+  it('can use these endpoints only with a valid merchant’s token', async () => {
+    const { json: session } = await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA });
+    const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
+    const [head, payload, signature] = aurora.split('.') as [string, string, string];
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    const claimed = Buffer.from(JSON.stringify({ ...claims, merchant_id: 2 })).toString('base64url');
+    const unsigned = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url');
+    const missing = 'A bearer token is required.';
+    const malformed = 'The token is malformed or invalid.';
+    const callers: [authorization: string | undefined, detail: string][] = [
+      [undefined, missing],
+      ['', malformed],
+      ['Bearer', malformed],
+      [`Basic ${aurora}`, malformed],
+      [aurora, malformed],
+      ['Bearer abc', malformed],
+      [`Bearer ${aurora} ${aurora}`, malformed],
+      [`Bearer ${head}.${claimed}.${signature}`, malformed],
+      [`Bearer ${unsigned}.${payload}.`, malformed],
+      [`Bearer ${session.refresh_token}`, malformed],
+      [`Bearer ${operator}`, 'This endpoint requires a merchant access token.'],
+    ];
+    for (const [authorization, detail] of callers) {
+      for (const [method, path] of ENDPOINTS) {
+        const reply = await deskbell.call(method, path, {
+          headers: authorization === undefined ? {} : { authorization },
+        });
+        const refusal = { status: 401, detail, code: 'INVALID_TOKEN' };
+        assert.deepEqual(outcome(reply), refusal, `${method} ${path} ${authorization}`);
+        assert.equal(reply.headers.get('www-authenticate'), 'Bearer');
+      }
+    }
+  });
+
+  it('have their token checked first: without a valid one, the body is not read', async () => {
+    const bodies: [contentType: string, chunks: (string | Buffer)[]][] = [
+      ['application/json', ['{"broken']],
+      ['application/json', [Buffer.from([0xff, 0xfe])]],
+      ['application/json', ['['.repeat(100_000)]],
+      ['application/json', ['x'.repeat(300_000), 'x'.repeat(300_000)]],
+      ['text/plain', ['text']],
+      ['application/x-www-form-urlencoded', ['answer=Yes']],
+      ['multipart/form-data; boundary=b', ['--b--']],
+    ];
+    for (const [contentType, chunks] of bodies) {
+      for (const path of [`${NOTIFICATIONS}/request`, `${NOTIFICATIONS}/9/answer`]) {
+        const headers = { 'content-type': contentType, 'idempotency-key': ' bad key ' };
+        const reply = await rawCall(deskbell, 'POST', path, { headers, chunks });
+        assert.deepEqual([reply.status, reply.json.code], [401, 'INVALID_TOKEN'], contentType);
+      }
+    }
+  });
+
+  it('get TOKEN_EXPIRED for an expired token', async () => {
+    // This must be the last test, because the other tokens expire too.
+    await deskbell.clock.advance(901);
+    for (const [method, path] of ENDPOINTS) {
+      const reply = await deskbell.call(method, path, { token: aurora });
+      const refusal = { status: 401, detail: 'The token has expired.', code: 'TOKEN_EXPIRED' };
+      assert.deepEqual(outcome(reply), refusal, `${method} ${path}`);
+      assert.equal(reply.headers.get('www-authenticate'), 'Bearer');
+    }
+  });
+});

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { SERVER } from '../../src/audit/record.ts';
+import { createOutbox } from '../../src/delivery/queue/enqueue.ts';
+import type { Worker } from '../../src/delivery/worker/worker.ts';
+import { beginErasure } from '../../src/erasure/begin.ts';
+import { ASK, useAsks } from '../support/asking.ts';
+import { tablesWith } from '../support/canaries.ts';
+import { CANARIES, callsOf, erased, PHONE } from '../support/erasing.ts';
+import { assertError, onEachEngine, useDeskbell } from '../support/harness.ts';
+import { makeQueuesDue } from '../support/sending.ts';
+import { AURORA_ID, openShop, putAll, type Shop, startWorkerWithTimeout, until } from '../support/shops.ts';
+
+const NEIGHBOUR = '+34611000009';
+
+onEachEngine('a customer who is being erased', (engine) => {
+  // Without its worker, so that nothing is removed: only what the request has done keeps a message from being sent.
+  const deskbell = useDeskbell(engine, { WORKER: 'false' });
+  let shop: Shop;
+  let worker: Worker | undefined;
+  before(async () => {
+    shop = await openShop(deskbell, AURORA_ID);
+  });
+  after(() => Promise.all([worker?.stop(), shop?.receiver.close()]));
+
+  it('gets nothing any more, whatever waited, is held, had failed or is written at that moment', async () => {
+    const { ok, call, raise, conversation } = callsOf(deskbell);
+    const { database, clock } = deskbell;
+    const id = await conversation('zqx-all');
+    const answer = async (context: object, body: object = {}) => {
+      const notification = await raise(id, context);
+      await ok('POST', `/notification/${notification}/answer`, { answer: 'Yes.', ...body });
+      return notification;
+    };
+    await answer({ question: 'zqxreply?' });
+    await answer({ question: 'zqxother?', lead_phone: '+34611000010' });
+    await answer({ question: 'zqxcampaign?' }, { only_send_campaign: true });
+    await answer({ question: 'zqxheld?', lead_phone: '+34611000011' }, { undo_seconds: 60 });
+    await ok('POST', `/conversation/${id}/send`, { text: 'zqxundone', undo_seconds: 60 });
+    const failed = await answer({ question: 'zqxfailed?', lead_phone: '+34611000012' });
+    await database.run(`update deliveries set state = 'failed' where notification_id = $1`, [failed]);
+    const [failure] = await database.all<{ id: number }>(
+      'select id from deliveries where notification_id = $1',
+      [failed],
+    );
+    const open = await raise(id, { question: 'zqxopen?', lead_phone: '+34611000013' });
+
+    assert.equal((await call('DELETE', `/conversation/${id}`)).status, 202);
+    const states = await database.all<{ state: string }>(
+      `select distinct state from deliveries where conversation_id = $1 order by state`,
+      [id],
+    );
+    assert.deepEqual(
+      states.map(({ state }) => state),
+      ['cancelled', 'failed'],
+    );
+    assertError(
+      await call('POST', `/notification/${open}/answer`, { answer: 'Yes.' }),
+      ...([404, 'NOTIFICATION_NOT_FOUND'] as const),
+    );
+    assertError(
+      await call('POST', `/conversation/${id}/send`, { text: 'zqxlate' }),
+      ...([404, 'CONVERSATION_NOT_FOUND', 'conversation_id'] as const),
+    );
+    assert.equal((await call('POST', `/delivery/${failure!.id}/retry`)).status, 409);
+    // A request that began before: its statement sees no erasure, or comes after it.
+    const outbox = createOutbox(database, { channelDailyLimit: 250, defaultCountry: undefined });
+    const late = {
+      conversationId: id,
+      reference: null,
+      recipient: PHONE,
+      country: null,
+      content: 'zqxwritten',
+    };
+    const written = await database.transaction((tx) =>
+      outbox.send(tx, AURORA_ID, { ...late, at: clock.now() }),
+    );
+    assert.equal(written, undefined);
+    await database.run(
+      `update deliveries set state = 'queued', last_code = null, due_at = created_at where conversation_id = $1`,
+      [id],
+    );
+    await putAll(deskbell, [{ merchantId: AURORA_ID, recipient: NEIGHBOUR, content: 'For somebody else.' }]);
+    // The held answer and what could be taken back are due.
+    clock.jump(120);
+    await makeQueuesDue(database, clock.now());
+    worker = startWorkerWithTimeout(deskbell, () => 30_000);
+    await until('the other customer got theirs', () => shop.receiver.received.length > 0);
+    const heldByAnother = await raise(1, { question: 'Open?', lead_phone: NEIGHBOUR });
+    await ok('POST', `/notification/${heldByAnother}/answer`, { answer: 'Held.', undo_seconds: 1 });
+    clock.jump(2);
+    // Held answers are released in the order of their times: that of the erased customer was due before.
+    await until('a later held answer is sent', () => shop.receiver.received.length > 1);
+    await worker.idle();
+    const texts = await database.all<{ content: string }>(
+      'select content from deliveries where conversation_id = $1',
+      [id],
+    );
+    assert.ok(!texts.some(({ content }) => content === 'zqxwritten'));
+    assert.deepEqual(
+      shop.receiver.received.map(({ json }) => json.data.recipient),
+      [NEIGHBOUR, NEIGHBOUR],
+    );
+  });
+
+  it('no longer asks: the assistant can still cancel the question', async () => {
+    const { call, conversation } = callsOf(deskbell);
+    const { ask, call: callAsAssistant } = useAsks(deskbell);
+    const conversation_id = await conversation('zqx-cancel');
+    const { id } = (await ask({ question: 'zqxcancel?', conversation_id })).json;
+    assert.equal((await call('DELETE', `/conversation/${conversation_id}`)).status, 202);
+    const { status, json } = await callAsAssistant('DELETE', `${ASK}/${id}`);
+    assert.deepEqual([status, json.status], [200, 'cancelled']);
+  });
+
+  it('gets no answer from somebody who had read the question before', async () => {
+    const { call, raise, conversation } = callsOf(deskbell);
+    const { database } = deskbell;
+    const id = await conversation('zqx-read');
+    const notification = await raise(id, { question: 'zqxread?' });
+    const { all, one } = database;
+    let isErased = false;
+    const eraseAfter = async <Read>(sql: string, read: Promise<Read>): Promise<Read> => {
+      const found = await read;
+      if (isErased || !sql.includes('answer_schema_id')) return found;
+      isErased = true;
+      assert.equal((await call('DELETE', `/conversation/${id}`)).status, 202);
+      return found;
+    };
+    // On a cluster it is read alone.
+    database.all = (sql, params) => eraseAfter(sql, all(sql, params));
+    database.one = (sql, params) => eraseAfter(sql, one(sql, params));
+    assertError(
+      await call('POST', `/notification/${notification}/answer`, { answer: 'Yes.' }),
+      ...([404, 'NOTIFICATION_NOT_FOUND'] as const),
+    );
+    Object.assign(database, { all, one });
+    assert.ok(isErased, 'it was erased after it was read');
+    assert.deepEqual(await all('select id from deliveries where notification_id = $1', [notification]), []);
+  });
+});
+
+onEachEngine('an erasure while a message is sent', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let shop: Shop;
+  after(() => shop?.receiver.close());
+
+  it('waits for it, and sends no other one', async () => {
+    const { ok, raise, conversation } = callsOf(deskbell);
+    const { database, clock } = deskbell;
+    shop = await openShop(deskbell, AURORA_ID);
+    const id = await conversation('zqx-sending');
+    let respond = () => {};
+    shop.receiver.answer = (response) => {
+      respond = () => response.writeHead(204).end();
+    };
+    const answer = async (question: string, body: object) =>
+      ok('POST', `/notification/${await raise(id, { question })}/answer`, { answer: 'Yes.', ...body });
+    clock.stop();
+    await answer('zqxfirst?', {});
+    await until('a message is being sent', () => shop.receiver.received.length === 1);
+    // Of another lane, which the first one does not block. It is due as soon as the clock goes on.
+    await ok('POST', `/conversation/${id}/send`, { text: 'zqxsecond', undo_seconds: 5 });
+    await answer('zqxthird?', { only_send_campaign: true, undo_seconds: 5 });
+    // Not due for the eraser, so that only the beginning counts.
+    const at = new Date(clock.now().getTime() + 60_000);
+    await database.transaction((tx) => beginErasure(tx, AURORA_ID, id, { who: SERVER, at }));
+    clock.jump(10);
+    await makeQueuesDue(database, clock.now());
+    const left = () =>
+      database.all<{ state: string }>('select state from deliveries where conversation_id = $1 order by id', [
+        id,
+      ]);
+    assert.deepEqual(
+      (await left()).map(({ state }) => state),
+      ['sending', 'cancelled'],
+    );
+    await database.run('update erasures set due_at = $1, created_at = $1', [clock.now().toISOString()]);
+    await until('the other one is gone', async () => (await left()).length === 1);
+    assert.equal((await left())[0]?.state, 'sending');
+    respond();
+    clock.go();
+    await until('it is gone, too', async () => (await left()).length === 0);
+    await erased(deskbell);
+    assert.equal(shop.receiver.received.length, 1);
+    assert.deepEqual(await tablesWith(deskbell.database, CANARIES), []);
+  });
+});

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { after, it } from 'node:test';
+import { SERVER } from '../../src/audit/record.ts';
+import type { MerchantId } from '../../src/contract/ids.ts';
+import type { Database } from '../../src/database/database.ts';
+import { beginErasure } from '../../src/erasure/begin.ts';
+import { beginDeletion, deleteSome } from '../../src/erasure/merchant.ts';
+import { takeErasure } from '../../src/erasure/store.ts';
+import { startEraser } from '../../src/erasure/worker.ts';
+import { createLogger } from '../../src/log.ts';
+import { findDeleting } from '../../src/merchants/delete.ts';
+import { findMerchant, insertMerchant } from '../../src/merchants/store.ts';
+import { filesWith, tablesWith } from '../support/canaries.ts';
+import { callsOf, WORDS } from '../support/erasing.ts';
+import { BOREALIS, type Deskbell, onEachEngine, useDeskbell } from '../support/harness.ts';
+import { AURORA_ID, BOREALIS_ID, until } from '../support/shops.ts';
+
+/** Makes the database refuse to change these rows. Returns how to make it accept that again. */
+async function refuse(
+  database: Database,
+  [what, table]: readonly ['delete' | 'update', string],
+  where: string,
+): Promise<() => Promise<void>> {
+  const name = `refuse_${what}_${table}`;
+  if (database.engine === 'sqlite') {
+    await database.run(
+      `create trigger ${name} before ${what} on ${table} when ${where}
+        begin select raise(abort, 'zqx is refused'); end`,
+    );
+    return async () => void (await database.run(`drop trigger ${name}`));
+  }
+  await database.run(
+    `create function ${name}() returns trigger language plpgsql as $$
+      begin if ${where} then raise exception 'zqx is refused'; end if;
+        return ${what === 'delete' ? 'old' : 'new'}; end $$`,
+  );
+  await database.run(
+    `create trigger ${name} before ${what} on ${table} for each row execute function ${name}()`,
+  );
+  return async () => void (await database.run(`drop trigger ${name} on ${table}`));
+}
+
+onEachEngine('erasures and deletions', (engine) => {
+  // Without its worker: each test starts what it needs.
+  const deskbell = useDeskbell(engine, { WORKER: 'false' });
+  const logged: string[] = [];
+  const channelsOf = async () => [];
+  const start = ({ database, clock }: Deskbell) =>
+    startEraser({
+      ...{ database, channelsOf, now: clock.now },
+      log: createLogger({ logLevel: 'info', logPretty: false }, { write: (line) => logged.push(line) }),
+    });
+  const erasers: { stop(): Promise<void> }[] = [];
+  after(() => Promise.all(erasers.map((eraser) => eraser.stop())));
+  const by = () => ({ who: SERVER, at: deskbell.clock.now() });
+  const newMerchant = async (name: string) =>
+    (await insertMerchant(deskbell.database, name, deskbell.clock.now())).id as MerchantId;
+  const begin = (merchantId: MerchantId) =>
+    deskbell.database.transaction((tx) => beginDeletion(tx, merchantId, by()));
+
+  it('have turns: a merchant with many does not delay another one', async () => {
+    const { database, clock } = deskbell;
+    const [own, neighbour] = [callsOf(deskbell), callsOf(deskbell, BOREALIS)];
+    for (const n of [1, 2, 3]) {
+      const id = await own.conversation(`turn-${n}`, `+3461100101${n}`, `Turn ${n}`);
+      await database.transaction((tx) => beginErasure(tx, AURORA_ID, id, by()));
+    }
+    clock.jump(1);
+    const id = await neighbour.conversation('turn', '+34611001020', 'Turn Last');
+    await database.transaction((tx) => beginErasure(tx, BOREALIS_ID, id, by()));
+    const at = clock.now();
+    const lease = { at, leaseUntil: new Date(at.getTime() + 1) };
+    const first = await takeErasure(database, lease, {});
+    assert.equal(first?.merchantId, AURORA_ID);
+    const second = await takeErasure(database, lease, { after: AURORA_ID });
+    assert.equal(second?.merchantId, BOREALIS_ID);
+    assert.equal(await takeErasure(database, lease, { except: [AURORA_ID] }), undefined);
+    assert.equal((await takeErasure(database, lease, { after: BOREALIS_ID }))?.merchantId, AURORA_ID);
+    assert.equal(await takeErasure(database, lease, { only: BOREALIS_ID }), undefined);
+
+    const big = await newMerchant('Big');
+    for (let from = 0; from < 10_500; from += 500)
+      await database.run(
+        `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values
+          ${Array.from({ length: 500 }, (_, n) => `($1, 'r${from + n}', '2026', '')`).join(',')}`,
+        [big],
+      );
+    await begin(big);
+    const parts = { database, channelsOf, now: clock.now, isStopped: () => false };
+    const due = (await findDeleting(database, big))!;
+    // Others have their turn after some batches.
+    assert.equal(await deleteSome(parts, due), 'more');
+    assert.equal(await deleteSome(parts, due), 'later');
+    clock.jump(31);
+    assert.equal(await deleteSome(parts, due), 'gone');
+  });
+
+  it('that fail step back, more and more, and the others go on', async () => {
+    const { database, clock } = deskbell;
+    await database.run('delete from erasures');
+    const [own, neighbour] = [callsOf(deskbell), callsOf(deskbell, BOREALIS)];
+    const bad = await own.conversation('bad', '+34611001001', 'Zqxbad Zqxname');
+    await own.ok('POST', `/conversation/${bad}/messages`, { from: 'customer', text: 'zqxrefused' });
+    const good = await neighbour.conversation('good', '+34611001002', 'Good Name');
+    const [stuck, gone] = [await newMerchant('Zqxstuck'), await newMerchant('Zqxgone')];
+    await database.run(
+      `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, 'zqx', '2026', '')`,
+      [stuck],
+    );
+    const accept = [
+      await refuse(database, ['delete', 'conversation_messages'], `old.text = 'zqxrefused'`),
+      await refuse(database, ['delete', 'reached_customers'], `old.recipient = 'zqx'`),
+    ];
+    await begin(stuck);
+    clock.jump(1);
+    await begin(gone);
+    await database.transaction((tx) => beginErasure(tx, AURORA_ID, bad, by()));
+    clock.jump(1);
+    await database.transaction((tx) => beginErasure(tx, BOREALIS_ID, good, by()));
+    clock.jump(31);
+    erasers.push(start(deskbell));
+    await until('the other merchant is deleted', async () => !(await findMerchant(database, gone)));
+    const left = async () =>
+      (
+        await database.all<{ merchant_id: number; due_at: string }>(
+          'select merchant_id, due_at from erasures',
+        )
+      ).map((row) => ({ ...row, waitsMs: Date.parse(row.due_at) - clock.now().getTime() }));
+    await until('the other customer is erased', async () => (await left()).length === 1);
+    const failures = () => logged.filter((line) => line.includes('cannot erase a person'));
+    await until('the failure is logged', () => failures().length > 0);
+    await until('the other failure is logged', () =>
+      logged.some((line) => line.includes('cannot delete a merchant')),
+    );
+    // Half of the time that it has taken, so that it grows.
+    await until('it waits', async () => (await left())[0]!.waitsMs < 50_000);
+    // On a slow machine the first pause may have ended already.
+    const before = failures().length;
+    clock.jump(600);
+    await until('it failed again', () => failures().length > before);
+    await until('it waits longer', async () => (await left())[0]!.waitsMs > 200_000);
+    for (const line of logged) assert.doesNotMatch(line, WORDS);
+    const { merchant_id, step, error, ...more } = JSON.parse(failures()[0]!);
+    assert.deepEqual([merchant_id, step, typeof error], [AURORA_ID, 'rows', 'string']);
+    assert.deepEqual([more.err, more.stack], [undefined, undefined]);
+
+    for (const done of accept) await done();
+    clock.jump(3600);
+    await until(
+      'all are finished',
+      async () => (await left()).length === 0 && !(await findMerchant(database, stuck)),
+    );
+    assert.deepEqual(await tablesWith(database, [WORDS]), []);
+  });
+
+  it('lose nothing and count nothing twice if they fail half-way', async () => {
+    const { database, clock } = deskbell;
+    const { ok, raise, conversation } = callsOf(deskbell);
+    const bytes = async () =>
+      (await database.one<{ bytes: number }>('select bytes from conversation_storage where merchant_id = 1'))
+        ?.bytes ?? 0;
+    const before = await bytes();
+    const id = await conversation('half', '+34611001030', 'Zqxhalf Zqxway');
+    await ok('POST', `/conversation/${id}/send`, { text: 'zqxdirect' });
+    // Only the message says where it went: the context has another way of writing it.
+    const notification = await raise(id, { question: 'zqxhalf?', lead_phone: '611 00 10 31' });
+    await database.run(`update merchants set country = 'ES' where id = 1`);
+    await ok('POST', `/notification/${notification}/answer`, { answer: 'Yes.' });
+    await database.run(
+      `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values (1, $1, $2, '')`,
+      ['+34611001031', clock.now().toISOString()],
+    );
+    const failures = () => logged.filter((line) => line.includes('cannot erase a person')).length;
+    const earlier = failures();
+    // Before it begins: the eraser of the test before may take it at once.
+    const accept = await refuse(database, ['update', 'erasures'], 'new.person <> old.person');
+    await database.transaction((tx) => beginErasure(tx, AURORA_ID, id, by()));
+    erasers.push(start(deskbell));
+    await until('it has failed', () => failures() > earlier);
+    const left = await database.all('select id from deliveries where conversation_id = $1', [id]);
+    assert.equal(left.length, 2);
+    await accept();
+    clock.jump(600);
+    await until('it is finished', async () => !(await database.one('select id from erasures')));
+    assert.deepEqual(await tablesWith(database, [WORDS, /611001031/]), []);
+    assert.equal(await bytes(), before);
+  });
+
+  it('are finished only when nobody can read it in the files', { skip: engine !== 'sqlite' }, async () => {
+    const { database, clock } = deskbell;
+    // They would work on the same merchant.
+    await Promise.all(erasers.map((eraser) => eraser.stop()));
+    const shop = await newMerchant('Zqxfiles');
+    const reader = await database.snapshot();
+    try {
+      await reader.all('select id from merchants');
+      await begin(shop);
+      clock.jump(31);
+      const parts = { database, channelsOf, now: clock.now, isStopped: () => false };
+      const due = (await findDeleting(database, shop))!;
+      assert.equal(await deleteSome(parts, due), 'later');
+      assert.equal((await findMerchant(database, shop))?.name, '');
+      reader.close();
+      assert.equal(await deleteSome(parts, due), 'gone');
+      assert.deepEqual(filesWith(deskbell, [/Zqxfiles/]), []);
+    } finally {
+      reader.close();
+    }
+  });
+});

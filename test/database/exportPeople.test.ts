@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, it } from 'node:test';
+import { addColleague } from '../support/colleagues.ts';
+import { run, settingsOf } from '../support/command.ts';
+import { OPERATOR, onEachEngine, type Reply, raise, useDeskbell } from '../support/harness.ts';
+import { createKey } from '../support/machineKeys.ts';
+import { TABLES } from '../support/tables.ts';
+
+/** The tables with a customer's data, and the type of their lines. */
+const CUSTOMER: Record<string, string> = {
+  conversations: 'conversation',
+  wrong_phones: 'wrong_phone',
+  conversation_messages: 'message',
+  notifications: 'notification',
+  asks: 'ask',
+  notification_notes: 'note',
+  deliveries: 'delivery',
+  delivery_events: 'delivery_event',
+  recognitions: 'recognition',
+  document_wordings: 'wording',
+  document_versions: 'document_version',
+  simulator_messages: 'test_phone_message',
+  reached_customers: 'reached',
+  customer_windows: 'wrote_last',
+};
+
+/** The tables with the data of somebody who works for a merchant. */
+const USER: Record<string, string> = {
+  users: 'user',
+  sessions: 'session',
+  totp_secrets: 'authenticator',
+  passkeys: 'passkey',
+  alert_settings: 'alert_settings',
+  push_subscriptions: 'alert_device',
+  invites: 'invite',
+  notifications: 'answer',
+  notification_notes: 'note',
+  document_versions: 'document_version',
+  document_wordings: 'wording',
+  knowledge_removals: 'document_removal',
+  recognitions: 'recognition',
+  audit_events: 'audit_event',
+};
+
+const COPIED = 'made from what is exported';
+const PASSING = 'of use for minutes or a day only';
+const HASHED = 'hashes and secrets: nobody can read them';
+const ONLY_IDS = 'only that it was this one, by id or name';
+const MERCHANTS = 'the merchant’s own text; nothing tells whom it quotes';
+
+const NOT_OF_CUSTOMER: Record<string, string> = {
+  ...{ answered_questions: COPIED, new_events: COPIED, events: COPIED, inbox_changes: COPIED },
+  inbox_index: COPIED,
+  ...{ documents: MERCHANTS, saved_replies: MERCHANTS, knowledge_removals: MERCHANTS },
+  ...{ idempotency_keys: PASSING, inbound_updates: PASSING, send_pace: PASSING, presences: PASSING },
+  ...{ erasures: PASSING, ungrouped_notifications: ONLY_IDS, audit_events: ONLY_IDS, mails: HASHED },
+};
+const NOT_OF_USER: Record<string, string> = {
+  ...{ recovery_codes: HASHED, password_resets: HASHED, mails: HASHED },
+  ...{ sign_in_failures: HASHED, sign_in_places: HASHED, revocations: PASSING, presences: PASSING },
+  ...{ conversations: ONLY_IDS, asks: ONLY_IDS, deliveries: ONLY_IDS, ungrouped_notifications: ONLY_IDS },
+  ...{ new_events: COPIED, events: COPIED, erasures: PASSING },
+};
+/** Tables that have nothing of either. A new table is in one of these lists. */
+const OF_NOBODY = [
+  ...['merchants', 'signing_keys', 'used_challenges', 'machine_keys', 'conversation_storage', 'event_logs'],
+  ...['answer_schemas', 'inboxes', 'statistics_quarters', 'statistics_days', 'live_versions'],
+  ...['confidence', 'document_vectors', 'vector_progress', 'document_uses', 'delivery_queues'],
+  ...[
+    'channel_settings',
+    'channel_stops',
+    'former_channels',
+    'webhook_endpoints',
+    'vapid_keys',
+    'alert_logs',
+  ],
+  ...['schema_migrations', 'background_changes', 'sending_hold'],
+];
+
+const CUSTOMER_COLUMNS =
+  /^(conversation_id|notification_id|customer_\w+|phone|recipient|question|lead_phone|person)$/;
+const USER_COLUMNS =
+  /^(user_id|email|actor|answered_by|assigned_to|created_by|judged_by|sent_by|taken_over_by|account)$/;
+
+onEachEngine('an export of one person', (engine) => {
+  const deskbell = useDeskbell(engine, { ACCESS_TOKEN_TTL_SECONDS: '86400' });
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-people-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  async function exported(name: string, ...args: string[]) {
+    const file = join(folder, `${name}.jsonl`);
+    const [command, subject, ...options] = args;
+    const given = [command!, 'export', subject!, file, ...options];
+    const { code, stderr } = await run(given, { env: settingsOf(deskbell) });
+    assert.equal(code, 0, stderr);
+    const text = readFileSync(file, 'utf8');
+    const lines = text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+    return { text, byType: Map.groupBy(lines, ({ type }) => type as string) };
+  }
+  const caller = (token: string) => async (method: string, path: string, body?: object) => {
+    const reply: Reply = await deskbell.call(method, `/api/v1${path}`, { token, ...(body ? { body } : {}) });
+    assert.ok(reply.status < 300, `${method} ${path}: ${reply.text}`);
+    return reply.json;
+  };
+
+  it('has a place for every table with a column of a customer or a user', async () => {
+    const all = Object.values(TABLES).flat();
+    const columns = await deskbell.database.all<{ table: string; name: string }>(
+      engine === 'sqlite'
+        ? `select m.name as "table", c.name from sqlite_master m join pragma_table_info(m.name) c where m.type = 'table'`
+        : `select table_name as "table", column_name as name from information_schema.columns
+            where table_schema = current_schema()`,
+    );
+    const lists = [
+      { exported: CUSTOMER, not: NOT_OF_CUSTOMER, personal: CUSTOMER_COLUMNS },
+      { exported: USER, not: NOT_OF_USER, personal: USER_COLUMNS },
+    ];
+    const listed = lists.flatMap(({ exported, not }) => [...Object.keys(exported), ...Object.keys(not)]);
+    assert.deepEqual([...new Set([...listed, ...OF_NOBODY])].sort(), all.sort());
+    for (const { exported, not, personal } of lists) {
+      const known = [...Object.keys(exported), ...Object.keys(not)];
+      assert.equal(new Set(known).size, known.length);
+      const named = columns.filter(({ table, name }) => all.includes(table) && personal.test(name));
+      assert.ok(named.length > 10);
+      for (const { table, name } of named)
+        assert.ok(known.includes(table), `${table}.${name}: export it, or give the reason`);
+    }
+  });
+
+  it('has every table about a customer, and nothing of another customer', async () => {
+    const { database, clock } = deskbell;
+    const call = caller(await deskbell.signIn());
+    const assistant = caller(await createKey(deskbell));
+    const customer = { customer_name: 'Zqxana Zqxruiz', customer_phone: '+34611009922' };
+    const { id } = await call('POST', '/conversation/', { reference: 'zqx-1', ...customer });
+    const { id: other } = await call('POST', '/conversation/', { reference: 'zqx-2', ...customer });
+    const stranger = await call('POST', '/conversation/', {
+      ...{ reference: 'str-1', customer_name: 'Stranger', customer_phone: '+34611009933' },
+    });
+    for (const [conversationId, word] of [
+      [id, 'zqx'],
+      [stranger.id, 'strange'],
+    ]) {
+      const question = `Do you sell ${word}beans in boxes?`;
+      const asking = { question, conversation_id: conversationId };
+      const asked = await assistant('POST', '/ask', asking);
+      await call('POST', `/notification/${asked.id}/notes`, { text: `${word}note` });
+      await call('POST', `/notification/${asked.id}/answer`, { answer: `Yes, ${word}answer in every size.` });
+      assert.equal((await assistant('POST', '/ask', asking)).status, 'known');
+      await call('POST', `/conversation/${conversationId}/messages`, {
+        ...{ from: 'customer', text: `${word}message` },
+      });
+    }
+    // A question about a document that exists adds a wording to it.
+    const document = await call('POST', '/knowledge/', { title: 'Our grinders', body: 'They are steel.' });
+    const taken = await raise(deskbell, await deskbell.signIn(), {
+      ...{ notification_type: 'user_question_request', conversation_id: other },
+      context: { question: 'zqxgrinder of steel?', document_id: document.id },
+    });
+    await call('POST', `${taken.replace('/api/v1', '')}/answer`, { answer: 'They are of stone now.' });
+    const campaign = await raise(deskbell, await deskbell.signIn(), {
+      ...{ notification_type: 'user_question_request', conversation_id: other },
+      context: { question: 'zqxcampaign?' },
+    });
+    await call('POST', `${campaign.replace('/api/v1', '')}/answer`, {
+      ...{ answer: 'Soon.', only_send_campaign: true },
+    });
+    await deskbell.allSent();
+    const at = clock.now().toISOString();
+    for (const [conversationId, phone] of [
+      [id, customer.customer_phone],
+      [stranger.id, '+34611009933'],
+    ]) {
+      await database.run(
+        `insert into wrong_phones (merchant_id, conversation_id, phone, replaced_by, created_at)
+          values (1, $1, $2, $3, $4)`,
+        [conversationId, `${phone}9`, phone, at],
+      );
+      await database.run(
+        `insert into customer_windows (channel_id, phone, opened_at) values ('simulator', $1, $2)`,
+        [...[phone, at]],
+      );
+    }
+
+    const { text, byType } = await exported('customer', 'conversation', String(id), '--merchant', '1');
+    assert.deepEqual([...byType.keys()].sort(), Object.values(CUSTOMER).sort());
+    assert.equal(byType.get('conversation')!.length, 2);
+    assert.doesNotMatch(text, /strange|611009933/i);
+    assert.equal(byType.get('wrong_phone')![0].phone, '+346110099229');
+    assert.match(JSON.stringify(byType.get('recognition')), /zqxbeans/);
+    assert.match(JSON.stringify(byType.get('wording')), /zqxgrinder/);
+    const test = byType.get('test_phone_message')!.map(({ content }) => content);
+    assert.deepEqual(test.sort(), ['Soon.', 'They are of stone now.', 'Yes, zqxanswer in every size.']);
+  });
+
+  it('has every table about a colleague, without secrets', async () => {
+    const { database, clock } = deskbell;
+    const teo = await addColleague(deskbell, 'Teo Vidal', 'owner');
+    const call = caller(teo.token);
+    const assistant = caller(await createKey(deskbell));
+    const at = clock.now().toISOString();
+    await database.run(
+      `insert into totp_secrets (user_id, sealed_secret, created_at) values ($1, 'zqxsealed', $2)`,
+      [teo.id, at],
+    );
+    await database.run(
+      `insert into passkeys (user_id, credential_id, public_key, counter, transports, name, created_at)
+        values ($1, 'zqxcredential', 'zqxkey', 0, '[]', 'My phone', $2)`,
+      [teo.id, at],
+    );
+    await database.run(
+      `insert into push_subscriptions (merchant_id, user_id, fingerprint, sealed, language, created_at)
+        values (1, $1, 'zqxprint', 'zqxdevice', 'en', $2)`,
+      [teo.id, at],
+    );
+    await call('PATCH', '/alerts/settings', { email_after_minutes: 10 });
+    await call('POST', '/invites', { role: 'user', email: 'new@aurora.example' });
+    const address = (await raise(deskbell, teo.token)).replace('/api/v1', '');
+    await call('POST', `${address}/notes`, { text: 'I look.' });
+    await call('POST', `${address}/answer`, { answer: 'Yes, by Teo.' });
+    const content = { title: 'Which cups fit our lids?', body: 'All of them do.' };
+    const document = await call('POST', '/knowledge/', content);
+    await call('POST', `/knowledge/${document.id}/wordings`, { text: 'Do your lids fit?' });
+    const known = await assistant('POST', '/ask', {
+      ...{ question: content.title, customer: { phone: '+34611550144' } },
+    });
+    assert.equal(known.status, 'known');
+    const [row] = await database.all<{ id: number }>(
+      `select id from recognitions where merchant_id = 1 and kind = 'known' order by id desc limit 1`,
+    );
+    await call('PUT', `/knowledge/known/${row!.id}/outcome`, { outcome: 'right' });
+    const removed = await call('POST', '/knowledge/', { title: 'Old', body: 'Gone soon.' });
+    await call('DELETE', `/knowledge/${removed.id}`);
+
+    const { text, byType } = await exported('teo', 'user', teo.email);
+    assert.deepEqual([...byType.keys()].sort(), Object.values(USER).sort());
+    assert.doesNotMatch(text, /zqx|password|token_hash|argon2/);
+    const [user] = byType.get('user')!;
+    assert.deepEqual([user.id, user.name, user.email], [teo.id, 'Teo Vidal', teo.email]);
+    assert.deepEqual(byType.get('answer')![0].answer, { answer: 'Yes, by Teo.' });
+    const theirs = await exported('owner', 'user', 'owner@borealis.example');
+    assert.doesNotMatch(theirs.text, /Teo/);
+  });
+
+  it('has an operator, who belongs to no merchant', async () => {
+    await deskbell.signIn(OPERATOR.email, OPERATOR.password);
+    const { byType } = await exported('operator', 'user', OPERATOR.email);
+    const [user] = byType.get('user')!;
+    assert.deepEqual([user.email, user.role, user.merchant_id], [OPERATOR.email, 'admin', null]);
+    assert.ok(byType.get('session')!.length > 0);
+    assert.ok(byType.get('audit_event')!.length > 0);
+  });
+});

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { findOrInstall, type Service, startPgBouncer } from '../../scripts/services.ts';
+import { readConfig } from '../../src/config.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { createTestDatabase, engines, type TestDatabase } from '../support/databases.ts';
+import { type Deskbell, login, me, raise, startDeskbell } from '../support/harness.ts';
+import { listen } from '../support/listening.ts';
+import { type Program, root, run } from '../support/process.ts';
+import { isGenuine, type Receiver, startReceiver, webhookEnv } from '../support/receiver.ts';
+import { unlessLate } from '../support/unlessLate.ts';
+
+const program = engines.includes('postgres') ? findOrInstall('pgbouncer', 'pgbouncer') : undefined;
+const skip = program || process.env.CI === 'true' ? false : 'needs PostgreSQL and PgBouncer';
+const ENOUGH_MS = 60_000;
+
+/** PgBouncer in transaction mode, otherwise with its default settings, and no setting of ours but the direct address. */
+describe('PgBouncer in transaction mode', { skip }, () => {
+  let pgBouncer: Service;
+  let testDatabase: TestDatabase;
+  let receiver: Receiver;
+  let servers: [Deskbell, Deskbell];
+  let worker: Program;
+  let env: Record<string, string>;
+  let admin: pg.Client;
+
+  before(async () => {
+    testDatabase = await createTestDatabase('postgres');
+    const { DATABASE_URL: given, DATABASE_DIRECT_URL: direct = given! } = testDatabase.env;
+    pgBouncer = await startPgBouncer(program!, direct);
+    env = { ...testDatabase.env, DATABASE_URL: pgBouncer.url, DATABASE_DIRECT_URL: direct };
+    admin = new pg.Client(direct);
+    await admin.connect();
+    receiver = await startReceiver();
+    receiver.answer = (response) => response.writeHead(204).end();
+    const settings = { ...webhookEnv(receiver), WORKER: 'false', REQUEST_DEADLINE_SECONDS: '5' };
+    const shared = { env, async remove() {} };
+    // Both start on an empty database: one of them migrates it.
+    servers = await Promise.all([
+      startDeskbell('postgres', settings, shared),
+      startDeskbell('postgres', settings, shared),
+    ]);
+    worker = run({ ...env, ...webhookEnv(receiver) }, [process.execPath, `${root}src/cli/main.ts`, 'work']);
+    await worker.waitForOutput(/sending messages/);
+  });
+  after(async () => {
+    await worker?.stop();
+    for (const server of servers ?? []) await server.close();
+    await receiver?.close();
+    await admin?.end();
+    await pgBouncer?.stop();
+    await testDatabase?.remove();
+  });
+
+  const textsReceived = () => receiver.received.map(({ body }) => body);
+  async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    for (const giveUpAt = Date.now() + ENOUGH_MS; !(await holds()); await sleep(20)) {
+      assert.ok(Date.now() < giveUpAt, what);
+    }
+  }
+  const answer = (server: Deskbell, token: string, address: string, text: string) =>
+    server.call('POST', `${address}/answer`, { token, body: { answer: text } });
+
+  it('raises on one server, answers on another and sends from a worker, and events reach all at once', async () => {
+    const [first, second] = servers;
+    const token = await first.signIn();
+    assert.equal((await me(second, token)).status, 200);
+    const listener = await listen(second, token);
+    const address = await raise(first, token);
+    // Polling would take longer than this waits.
+    await listener.next('inbox');
+    assert.equal((await answer(second, token, address, 'Through the pooler.')).status, 200);
+    await until(() => textsReceived().some((text) => text.includes('Through the pooler.')), 'it is sent');
+    assert.ok(receiver.received.every((call) => isGenuine(call, webhookEnv(receiver).WEBHOOK_SECRET)));
+    listener.stop();
+  });
+
+  it('loses nothing that was acknowledged when PgBouncer is killed, and goes on when it is back', async () => {
+    const [first, second] = servers;
+    const token = await first.signIn();
+    const acknowledged: string[] = [];
+    let killed = false;
+    const giveUpAt = Date.now() + 2 * ENOUGH_MS;
+    const work = async (server: Deskbell, name: string) => {
+      // A time, not a number: without PgBouncer each takes only a moment, and its start may take seconds.
+      for (let n = 0; Date.now() < giveUpAt; n += 1) {
+        const address = await raise(server, token).catch(() => undefined);
+        const text = `Answer ${name} ${n}.`;
+        if (address && (await answer(server, token, address, text)).status === 200) acknowledged.push(text);
+        // At least ten more after the kill.
+        if (killed && acknowledged.length >= before + 20) return;
+      }
+    };
+    let before = Number.POSITIVE_INFINITY;
+    const working = [work(first, 'one'), work(second, 'two')];
+    await until(() => acknowledged.length >= 10, 'some are answered');
+    await pgBouncer.halt('SIGKILL');
+    const reply = await first.call('GET', '/readyz');
+    assert.equal(reply.status, 503);
+    await pgBouncer.resume();
+    before = acknowledged.length;
+    killed = true;
+    await Promise.all(working);
+    assert.ok(acknowledged.length >= before + 20);
+    await until(
+      () => acknowledged.every((text) => textsReceived().some((body) => body.includes(text))),
+      'all that was acknowledged is sent',
+    );
+    for (const server of servers) assert.equal((await login(server)).status, 200);
+  });
+
+  it('still has time-outs: a statement that nobody waits for is cancelled, and so is an idle transaction', async () => {
+    const { database } = servers[0];
+    const isRunning = async (mark: string) =>
+      (
+        await admin.query(
+          `select 1 from pg_stat_activity where state = 'active' and query like $1 and pid <> pg_backend_pid()`,
+          [`%${mark}%`],
+        )
+      ).rowCount! > 0;
+    const idle = database.transaction(async (tx) => {
+      await tx.run('select 1');
+      await until(
+        async () =>
+          (
+            await admin.query(
+              `select 1 from pg_stat_activity where state = 'idle in transaction' and application_name = 'deskbell'
+                and datname = current_database()`,
+            )
+          ).rowCount === 0,
+        'PostgreSQL ends it',
+      );
+      await tx.run('select 2');
+    });
+    await Promise.all([
+      assert.rejects(database.one('select pg_sleep(600) /* one statement */'), /unavailable/),
+      assert.rejects(
+        database.transaction((tx) => tx.one('select pg_sleep(600) /* in a transaction */')),
+        /unavailable/,
+      ),
+      assert.rejects(idle),
+    ]);
+    await until(async () => !(await isRunning('one statement')), 'a worker or server cancels it');
+    await until(async () => !(await isRunning('in a transaction')), 'its own time-out ends it');
+  });
+
+  it('without the direct address, or with that of another database, one line says what to do', async () => {
+    const problemOf = (settings: Record<string, string>) =>
+      unlessLate(
+        () =>
+          openDatabase(readConfig(settings), 'command').then(
+            async (database) => {
+              await database.close();
+              return 'none';
+            },
+            (error: Error) => error.message,
+          ),
+        (problem) => /timeout/.test(problem),
+      );
+    const { DATABASE_DIRECT_URL: _, ...without } = env;
+    assert.match(await problemOf(without), /it is PgBouncer\. Set DATABASE_DIRECT_URL/);
+    const elsewhere = env.DATABASE_DIRECT_URL!.replace(/\/\w+$/, '/postgres');
+    assert.match(await problemOf({ ...env, DATABASE_DIRECT_URL: elsewhere }), /lead to different databases/);
+    const nowhere = env.DATABASE_DIRECT_URL!.replace(/:\d+\//, ':1/');
+    assert.match(
+      await problemOf({ ...env, DATABASE_DIRECT_URL: nowhere }),
+      /The PostgreSQL of DATABASE_DIRECT_URL cannot be used: nothing answers/,
+    );
+    assert.throws(() => readConfig({ DATABASE_DIRECT_URL: elsewhere }), /DATABASE_URL must be set/);
+    assert.equal(readConfig(env).databasePreparedStatements, false);
+  });
+});

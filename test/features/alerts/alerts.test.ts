@@ -1,0 +1,362 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, it } from 'node:test';
+import { addColleague, type Colleague, disable } from '../../support/colleagues.ts';
+import {
+  AURORA,
+  assertError,
+  BOREALIS,
+  login,
+  logout,
+  onEachEngine,
+  QUESTION,
+  raise,
+  useDeskbell,
+  useOwners,
+} from '../../support/harness.ts';
+import { createKey } from '../../support/machineKeys.ts';
+import { type Browser, type PushService, startPushService } from '../../support/stand-ins/push.ts';
+
+const ALERTS = '/api/v1/alerts';
+
+onEachEngine('alerts on a device', (engine) => {
+  // The clock moves by hours.
+  const deskbell = useDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true', ACCESS_TOKEN_TTL_SECONDS: '86400' });
+  const tokens = useOwners(deskbell);
+  let service: PushService;
+  let teo: Colleague;
+  before(async () => {
+    service = await startPushService();
+    teo = await addColleague(deskbell, 'Teo Vidal');
+  });
+  after(() => service?.close());
+  beforeEach(async () => {
+    await deskbell.database.run('delete from alert_settings');
+    for (const { id } of await deskbell.database.all<{ id: number }>('select id from push_subscriptions'))
+      await deskbell.database.run('delete from push_subscriptions where id = $1', [id]);
+    await deskbell.allSent();
+    service.requests.length = 0;
+    service.accepted.length = 0;
+    service.answer = (response) => response.writeHead(201).end();
+  });
+
+  const call = (token: string, method: string, path: string, body?: unknown) =>
+    deskbell.call(method, ALERTS + path, { token, ...(body === undefined ? {} : { body }) });
+  async function subscribe(token: string, more: object = {}): Promise<Browser> {
+    const browser = service.browser();
+    const { status, text } = await call(token, 'PUT', '/subscriptions', { ...browser, ...more });
+    assert.equal(status, 200, text);
+    return browser;
+  }
+  const settings = (token: string, change: object) => call(token, 'PATCH', '/settings', change);
+  const idOf = (address: string) => Number(address.split('/').at(-1));
+  const shown = () => service.accepted.map(({ endpoint, message }) => ({ endpoint, ...message }));
+
+  it('show who asks what, once on every device, encrypted and signed with the server’s key', async () => {
+    const [first, second] = [await subscribe(tokens.aurora), await subscribe(teo.token, { language: 'es' })];
+    const id = idOf(await raise(deskbell, tokens.aurora));
+    await deskbell.allSent();
+    const message = {
+      ...{
+        kind: 'question',
+        notification_id: id,
+        customer: 'Lucía Fernández',
+        text: QUESTION.context.question,
+      },
+    };
+    const tag = service.accepted[0]!.message.tag;
+    assert.deepEqual(
+      shown().sort((a) => (a.endpoint === first.endpoint ? -1 : 1)),
+      [
+        { endpoint: first.endpoint, ...message, tag, language: 'en' },
+        { endpoint: second.endpoint, ...message, tag, language: 'es' },
+      ],
+    );
+    const { public_key } = (await call(teo.token, 'GET', '/key')).json;
+    for (const { headers, applicationServerKey } of service.accepted) {
+      assert.equal(applicationServerKey, public_key);
+      assert.equal(headers.urgency, 'high');
+      assert.equal(headers.topic, tag);
+    }
+    assert.ok(!deskbell.logged.join('').includes(first.endpoint));
+  });
+
+  it('are not sent for what was answered meanwhile', async () => {
+    await subscribe(tokens.aurora);
+    // It is sent again after two seconds.
+    deskbell.clock.stop();
+    service.answer = (response) => response.writeHead(503).end();
+    const address = await raise(deskbell, tokens.aurora);
+    await deskbell.allSent();
+    assert.equal(service.requests.length, 1);
+    await deskbell.call('POST', `${address}/answer`, { token: teo.token, body: { resolve_only: true } });
+    service.answer = (response) => response.writeHead(201).end();
+    await deskbell.clock.advance(3600);
+    await deskbell.allSent();
+    deskbell.clock.go();
+    assert.equal(service.requests.length, 1);
+  });
+
+  it('tell a person what was assigned to them or mentions them, and nobody what they did themselves', async () => {
+    const [alma, her] = [await subscribe(tokens.aurora), await subscribe(teo.token)];
+    for (const token of [tokens.aurora, teo.token]) await settings(token, { what: 'assigned' });
+    const address = await raise(deskbell, tokens.aurora);
+    const id = idOf(address);
+    const put = (token: string, user_id: number) =>
+      deskbell.call('PUT', `${address}/assignee`, { token, body: { user_id } });
+    await put(tokens.aurora, 1);
+    await put(tokens.aurora, teo.id);
+    const text = '@Teo and @Alma, it is back on Monday.';
+    await deskbell.call('POST', `${address}/notes`, { token: teo.token, body: { text } });
+    await deskbell.allSent();
+    const about = { notification_id: id, customer: 'Lucía Fernández', language: 'en' };
+    assert.deepEqual(
+      shown()
+        .map(({ tag, ...rest }) => rest)
+        .sort((a, b) => a.kind.localeCompare(b.kind)),
+      [
+        {
+          ...{ endpoint: her.endpoint, kind: 'assigned', by: 'Alma Reyes', text: QUESTION.context.question },
+          ...about,
+        },
+        { endpoint: alma.endpoint, kind: 'mentioned', by: 'Teo Vidal', text, ...about },
+      ],
+    );
+  });
+
+  it('tell of a message that was not delivered', async () => {
+    await subscribe(teo.token);
+    const question = { ...QUESTION, context: { question: 'Q?', lead_phone: 'unknown' } };
+    const address = await raise(deskbell, tokens.aurora, question);
+    await deskbell.allSent();
+    await deskbell.call('POST', `${address}/answer`, { token: tokens.aurora, body: { answer: 'Yes.' } });
+    await deskbell.allSent();
+    assert.deepEqual(
+      shown().map(({ kind, notification_id }) => [kind, notification_id]),
+      [
+        ['question', idOf(address)],
+        ['failed', idOf(address)],
+      ],
+    );
+  });
+
+  it('have no text and no name if the person hides them, and are off if they are turned off', async () => {
+    const browser = await subscribe(tokens.aurora);
+    await subscribe(teo.token);
+    assert.equal((await settings(tokens.aurora, { hide_text: true })).status, 200);
+    await settings(teo.token, { push: false });
+    const id = idOf(await raise(deskbell, tokens.aurora));
+    await deskbell.allSent();
+    const { tag } = service.accepted[0]!.message;
+    const language = 'en';
+    assert.deepEqual(shown(), [
+      { endpoint: browser.endpoint, kind: 'question', notification_id: id, tag, language },
+    ]);
+  });
+
+  it('wait until the quiet hours are over', async () => {
+    await subscribe(tokens.aurora);
+    const hour = (shift: number) =>
+      `${String((deskbell.clock.now().getUTCHours() + shift + 24) % 24).padStart(2, '0')}:00`;
+    const quiet_hours = { from: hour(-1), to: hour(2), time_zone: 'UTC' };
+    assert.equal((await settings(tokens.aurora, { quiet_hours })).status, 200);
+    const answered = await raise(deskbell, tokens.aurora);
+    const id = idOf(await raise(deskbell, tokens.aurora));
+    await deskbell.allSent();
+    assert.deepEqual(shown(), []);
+    await deskbell.call('POST', `${answered}/answer`, { token: teo.token, body: { resolve_only: true } });
+    await deskbell.clock.advance(2 * 3600);
+    await deskbell.allSent();
+    assert.deepEqual(
+      shown().map(({ notification_id }) => notification_id),
+      [id],
+    );
+  });
+
+  it('are retried when the push service says, with the same name, and shown once', async () => {
+    await subscribe(tokens.aurora);
+    service.answer = (response) => response.writeHead(429, { 'retry-after': '600' }).end();
+    await raise(deskbell, tokens.aurora);
+    await deskbell.allSent();
+    service.answer = (response) => response.writeHead(201).end();
+    await deskbell.clock.advance(500);
+    await deskbell.allSent();
+    assert.equal(service.requests.length, 1);
+    await deskbell.clock.advance(120);
+    await deskbell.allSent();
+    assert.equal(service.accepted.length, 1);
+    assert.equal(new Set(service.requests.map(({ headers }) => headers.topic)).size, 1);
+  });
+
+  it('end when the browser says so, and one that is refused is not sent again', async () => {
+    await subscribe(tokens.aurora);
+    const devices = async () => (await call(tokens.aurora, 'GET', '/settings')).json.devices;
+    service.answer = (response) => response.writeHead(413).end();
+    await raise(deskbell, tokens.aurora);
+    await deskbell.allSent();
+    await deskbell.clock.advance(3600);
+    await deskbell.allSent();
+    assert.equal(service.requests.length, 1);
+    assert.equal(await devices(), 1);
+    for (const status of [404, 410]) {
+      service.answer = (response) => response.writeHead(status).end();
+      await raise(deskbell, tokens.aurora);
+      await deskbell.allSent();
+      assert.equal(await devices(), 0);
+      await subscribe(tokens.aurora);
+    }
+    const left = await deskbell.database.all(
+      `select id from deliveries where endpoint_id > 1000000 and state in ('queued', 'sending', 'waiting')`,
+    );
+    assert.deepEqual(left, []);
+  });
+
+  it('end with the session, with the account, and when somebody else uses the browser', async () => {
+    const session = (await login(deskbell, AURORA)).json;
+    await subscribe(session.access_token);
+    const former = await addColleague(deskbell, 'Former Colleague');
+    await subscribe(former.token);
+    const shared = await subscribe(teo.token);
+    const borealis = await call(tokens.borealis, 'PUT', '/subscriptions', shared);
+    assert.equal(borealis.status, 200, borealis.text);
+    await logout(deskbell, session.refresh_token);
+    await disable(deskbell, former);
+    await raise(deskbell, tokens.aurora);
+    await deskbell.allSent();
+    assert.deepEqual(shown(), []);
+    const left = await deskbell.database.all<{ merchant_id: number }>(
+      'select merchant_id from push_subscriptions order by id',
+    );
+    assert.deepEqual(
+      left.map(({ merchant_id }) => merchant_id),
+      [2],
+    );
+    await raise(deskbell, tokens.borealis, { ...QUESTION, conversation_id: 4 });
+    await deskbell.allSent();
+    assert.equal(shown()[0]?.endpoint, shared.endpoint);
+  });
+
+  it('are turned off in one browser, and tested in all of a person', async () => {
+    assertError(await call(teo.token, 'POST', '/test'), 409, 'CONFLICT');
+    const [one, two] = [await subscribe(teo.token), await subscribe(teo.token)];
+    await subscribe(tokens.aurora);
+    assert.equal((await call(teo.token, 'POST', '/test')).status, 200);
+    await deskbell.allSent();
+    assert.deepEqual(
+      shown()
+        .map(({ endpoint }) => endpoint)
+        .sort(),
+      [one.endpoint, two.endpoint].sort(),
+    );
+    for (let n = 0; n < 2; n += 1)
+      assert.equal(
+        (await call(teo.token, 'DELETE', '/subscriptions', { endpoint: one.endpoint })).status,
+        200,
+      );
+    assert.equal((await call(teo.token, 'GET', '/settings')).json.devices, 1);
+    // Somebody else's browser stays.
+    await call(tokens.aurora, 'DELETE', '/subscriptions', { endpoint: two.endpoint });
+    assert.equal((await call(teo.token, 'GET', '/settings')).json.devices, 1);
+  });
+
+  it('go to ten browsers of a person at most', async () => {
+    for (let n = 0; n < 10; n += 1) await subscribe(teo.token);
+    const known = await subscribe(tokens.aurora);
+    assertError(await call(teo.token, 'PUT', '/subscriptions', service.browser()), 409, 'CONFLICT');
+    // The same browser again is no further one.
+    assert.equal((await call(tokens.aurora, 'PUT', '/subscriptions', known)).status, 200);
+    assert.equal((await call(tokens.aurora, 'GET', '/settings')).json.devices, 1);
+  });
+
+  it('have settings for each person, which are checked', async () => {
+    const defaults = {
+      push: true,
+      hide_text: false,
+      email_after_minutes: null,
+      quiet_hours: 'shop',
+      what: 'all',
+    };
+    const { json } = await call(teo.token, 'GET', '/settings');
+    assert.deepEqual(json, { ...defaults, devices: 0, mail_available: false });
+    const quiet_hours = { from: '22:00', to: '07:00', time_zone: 'Europe/Madrid' };
+    const changed = await settings(teo.token, { what: 'mentions', quiet_hours, email_after_minutes: 1440 });
+    assert.equal(changed.status, 200, changed.text);
+    assert.deepEqual((await call(teo.token, 'GET', '/settings')).json, changed.json);
+    assert.deepEqual(
+      [changed.json.what, changed.json.quiet_hours, changed.json.push],
+      ['mentions', quiet_hours, true],
+    );
+    assert.deepEqual((await settings(teo.token, { quiet_hours: null })).json.quiet_hours, null);
+    for (const [change, field] of [
+      [{ what: 'nothing' }, 'what'],
+      [{ email_after_minutes: 0 }, 'email_after_minutes'],
+      [{ email_after_minutes: 1441 }, 'email_after_minutes'],
+      [{ push: 'yes' }, 'push'],
+      [{ quiet_hours: { ...quiet_hours, time_zone: 'Mars/Base' } }, 'quiet_hours'],
+      [{ quiet_hours: { ...quiet_hours, to: '22:00' } }, 'quiet_hours'],
+    ] as const)
+      assertError(await settings(teo.token, change), 422, 'VALIDATION_ERROR', field);
+    const refused = await settings(teo.token, { quiet_hours: { from: '9', to: '10' } });
+    assert.equal(refused.status, 422);
+  });
+
+  it('are not for keys, and not for addresses that are none', async () => {
+    const key = await createKey(deskbell, ['notifications:read', 'answer', 'ask', 'webhooks']);
+    for (const [method, path, body] of [
+      ['GET', '/key'],
+      ['GET', '/settings'],
+      ['PUT', '/subscriptions', service.browser()],
+      ['PUT', '/looked'],
+    ] as const)
+      assertError(await call(key, method, path, body), 403, 'INSUFFICIENT_SCOPE');
+    const good = service.browser();
+    for (const [more, field] of [
+      [{ endpoint: 'no address' }, 'endpoint'],
+      [{ endpoint: 'ftp://push.example/1' }, 'endpoint'],
+      [{ endpoint: 'https://me:secret@push.example/1' }, 'endpoint'],
+      [{ endpoint: `https://push.example/${'x'.repeat(2048)}` }, 'endpoint'],
+      [{ keys: { ...good.keys, auth: 'c2hvcnQ' } }, 'keys'],
+      [{ keys: { ...good.keys, p256dh: Buffer.alloc(65, 4).toString('base64url') } }, 'keys'],
+    ] as const)
+      assertError(
+        await call(teo.token, 'PUT', '/subscriptions', { ...good, ...more }),
+        422,
+        'VALIDATION_ERROR',
+        field,
+      );
+  });
+
+  it('cost a raise nothing: its statement does not know of them', async () => {
+    await subscribe(teo.token);
+    const before = await deskbell.database.one<{ position: number }>(
+      'select position from alert_logs where merchant_id = 1',
+    );
+    await raise(deskbell, tokens.aurora);
+    await deskbell.allSent();
+    const after = await deskbell.database.one<{ position: number }>(
+      'select position from alert_logs where merchant_id = 1',
+    );
+    assert.ok(after!.position > before!.position);
+  });
+});
+
+onEachEngine('a server on the Internet', (engine) => {
+  const deskbell = useDeskbell(engine);
+  it('sends alerts to no address in a private network', async () => {
+    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const service = await startPushService();
+    const { keys } = service.browser();
+    await service.close();
+    for (const endpoint of [
+      'http://push.example/1',
+      'https://127.0.0.1/1',
+      'https://[::1]/1',
+      'https://localhost/1',
+    ])
+      assertError(
+        await deskbell.call('PUT', `${ALERTS}/subscriptions`, { token, body: { endpoint, keys } }),
+        422,
+        'VALIDATION_ERROR',
+        'endpoint',
+      );
+  });
+});

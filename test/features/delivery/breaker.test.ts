@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database, Param } from '../../../src/database/database.ts';
+import { createBreaker } from '../../../src/delivery/worker/breaker.ts';
+import { UNTIL_RESUMED } from '../../../src/delivery/worker/stops.ts';
+import type { Worker } from '../../../src/delivery/worker/worker.ts';
+import { run, settingsOf } from '../../support/command.ts';
+import { type Deskbell, onEachEngine, startDeskbell } from '../../support/harness.ts';
+import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, range, startWorkerWithTimeout, until } from '../../support/shops.ts';
+
+const TIMEOUT_MS = 300;
+/** A response is never that late, no matter how busy the machine is. */
+const ANSWERED_TIMEOUT_MS = 60_000;
+/** At most four calls at once, so up to three more are in flight when the fifth times out. */
+const CALLS_MAX = 8;
+
+onEachEngine('the circuit breaker of a channel', (engine) => {
+  let receiver: Receiver;
+  let deskbell: Deskbell;
+  /** Two on PostgreSQL, which share only the database, like two servers. */
+  const workers: Worker[] = [];
+  let timeoutMs = TIMEOUT_MS;
+  const silent = () => {
+    timeoutMs = TIMEOUT_MS;
+    receiver.answer = () => {};
+  };
+  const answering = () => {
+    timeoutMs = ANSWERED_TIMEOUT_MS;
+    receiver.answer = (response) => response.writeHead(204).end();
+  };
+  before(async () => {
+    receiver = await startReceiver();
+    deskbell = await startDeskbell(engine, { ...webhookEnv(receiver), WORKER: 'false' });
+    deskbell.clock.stop();
+    for (const _ of range(0, engine === 'postgres' ? 2 : 1)) {
+      workers.push(startWorkerWithTimeout(deskbell, () => timeoutMs));
+    }
+  });
+  after(async () => {
+    for (const worker of workers) await worker.stop();
+    await receiver?.close();
+    await deskbell?.close();
+  });
+
+  const idle = async () => {
+    for (let n = 0; n < 2; n += 1) await Promise.all(workers.map((worker) => worker.idle()));
+  };
+  const channel = async () => {
+    const { state, code, since, until } = (
+      await deskbell.call('GET', '/api/v1/channel', { token: await deskbell.signIn() })
+    ).json;
+    return { state, code, since, until };
+  };
+  const breakersOpen = async () =>
+    Number(/^deskbell_channel_breaker_open (\d+)/m.exec((await deskbell.call('GET', '/metrics')).text)?.[1]);
+  /** Attempts, not what the receiver got: on a busy machine a call may time out before it arrives. */
+  const calls = async () =>
+    (await deskbell.database.one<{ count: number }>(
+      'select cast(coalesce(sum(attempts), 0) as bigint) as count from deliveries',
+    ))!.count;
+  const unsent = async () =>
+    (await deskbell.database.one<{ count: number }>(
+      `select count(*) as count from deliveries where state <> 'sent'`,
+    ))!.count;
+  const doctor = async () =>
+    (await run(['doctor'], { env: { ...settingsOf(deskbell), ...webhookEnv(receiver) } })).stdout;
+  /** Seconds until the next probe. The clock is stopped. */
+  const probeIn = async () => (Date.parse((await channel()).until) - deskbell.clock.now().getTime()) / 1000;
+
+  it('is closed at first', async () => {
+    assert.deepEqual(await channel(), { state: 'ok', code: null, since: null, until: null });
+    assert.equal(await breakersOpen(), 0);
+  });
+
+  it('opens after five time-outs in a row, and reports it', async () => {
+    silent();
+    await putAll(
+      deskbell,
+      range(0, 30).map((n) => ({ merchantId: AURORA_ID, recipient: phoneOf(n) })),
+    );
+    await until('the breaker is open', async () => (await breakersOpen()) === 1);
+    await idle();
+    const made = await calls();
+    assert.ok(made >= 5 && made <= CALLS_MAX * workers.length, `${made} calls`);
+    assert.ok(receiver.received.length <= made);
+    const { until: probeAt, ...rest } = await channel();
+    const since = deskbell.clock.now().toISOString();
+    assert.deepEqual(rest, { state: 'not_answering', code: 'TIMEOUT', since });
+    assert.equal(await probeIn(), 5, 'calls that were already in flight are not probes');
+    assert.ok(probeAt > since);
+    assert.match(await doctor(), /The channel webhook:[\da-f]+ has not answered since .* \(TIMEOUT\)/);
+  });
+
+  it('lets no message through while it is open, not even from other merchants with the same channel', async () => {
+    const before = await calls();
+    await putAll(deskbell, [{ merchantId: BOREALIS_ID, recipient: phoneOf(100) }]);
+    await deskbell.clock.advance(4);
+    await idle();
+    assert.equal(await calls(), before);
+    assert.equal(await breakersOpen(), 1);
+  });
+
+  it('sends a single probe across all workers, and waits twice as long after each failed one', async () => {
+    for (const [seconds, next] of [
+      [1, 10],
+      [10, 20],
+    ] as const) {
+      const before = await calls();
+      await deskbell.clock.advance(seconds);
+      for (const worker of workers) worker.wake();
+      await until('the probe', async () => (await calls()) > before);
+      await until('it has timed out', async () => (await probeIn()) === next);
+      await idle();
+      assert.equal(await calls(), before + 1);
+      assert.equal((await channel()).state, 'not_answering');
+    }
+  });
+
+  it('closes after the first response, and all queued messages are sent at once', async () => {
+    answering();
+    const before = receiver.received.length;
+    await deskbell.clock.advance(20);
+    await idle();
+    assert.equal((await channel()).state, 'ok');
+    assert.equal(await breakersOpen(), 0);
+    assert.doesNotMatch(await doctor(), /has not answered/);
+    // The clock does not move. Only the messages of the two probes wait for their next attempt.
+    await until('the queue is empty', async () => (await unsent()) <= 2);
+    await deskbell.clock.advance(3600);
+    await idle();
+    assert.equal(await unsent(), 0);
+    assert.equal(receiver.received.length - before, 31, 'each once');
+  });
+
+  it('opens again only after five new time-outs', async () => {
+    silent();
+    const before = await calls();
+    await putAll(
+      deskbell,
+      range(0, 4).map((n) => ({ merchantId: AURORA_ID, recipient: phoneOf(200 + n) })),
+    );
+    await until('four calls', async () => (await calls()) === before + 4);
+    await sleep(TIMEOUT_MS);
+    await idle();
+    assert.equal((await channel()).state, 'ok');
+  });
+
+  it('does not forget a stop that was written while it read the state of all channels', async () => {
+    const { database, clock } = deskbell;
+    const reading = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const slow: Database = {
+      ...database,
+      async all<Row>(sql: string, params?: readonly Param[]) {
+        const rows = await database.all<Row>(sql, params);
+        reading.resolve();
+        await goOn.promise;
+        return rows;
+      },
+    };
+    const log = { info() {}, warn() {} } as never;
+    const breaker = createBreaker({ database: slow, log, now: clock.now });
+    const refreshing = breaker.refresh();
+    await reading.promise;
+    await breaker.stop('webhook:999', 'HTTP_410', true);
+    goOn.resolve();
+    await refreshing;
+    assert.deepEqual(await breaker.gate('webhook:999'), { until: UNTIL_RESUMED });
+  });
+});

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { readConfig } from '../../../src/config.ts';
+import type { SendResult } from '../../../src/delivery/channels/channel.ts';
+import { openWebhook, type WebhookOptions } from '../../../src/delivery/channels/webhook/channel.ts';
+import {
+  isPublicAddress,
+  publicLookup,
+  type Resolve,
+} from '../../../src/delivery/channels/webhook/publicAddress.ts';
+import { isGenuine, type Receiver, startReceiver } from '../../support/receiver.ts';
+import { FIRST, PHONE, TEXT } from '../../support/sending.ts';
+
+const SECRET = `whsec_${Buffer.alloc(24, 'test key').toString('base64')}`;
+const now = () => new Date('2026-01-15T09:30:00.000Z');
+const MESSAGE = {
+  merchantId: FIRST,
+  key: 'b1f0c2d4-0000-4000-8000-000000000001',
+  deliveryId: 7,
+  notificationId: 12,
+  conversationId: 3,
+  recipient: PHONE,
+  mode: 'reply',
+  content: TEXT,
+  attempts: 1,
+  reference: 'chat-81',
+  // Numbers and spaces that a second JSON.parse would change.
+  context: '{"order": 12345678901234567890, "total": 1.50}',
+  createdAt: '2026-01-15T09:29:58.123Z',
+  replyTo: null,
+} as const;
+
+const webhook = (url: string, options: WebhookOptions & { allowPrivate?: boolean } = {}) =>
+  openWebhook({ url, secret: SECRET, allowPrivate: options.allowPrivate ?? true }, { now }, options);
+
+describe('the webhook channel', () => {
+  let receiver: Receiver;
+  before(async () => {
+    receiver = await startReceiver();
+  });
+  after(() => receiver.close());
+  afterEach(() => {
+    receiver.received.length = 0;
+    receiver.answer = (response) => response.writeHead(204).end();
+  });
+  const send = (options?: WebhookOptions) => webhook(receiver.url, options).send(MESSAGE, 'text');
+
+  it('posts the message, signed', async () => {
+    assert.deepEqual(await send(), { outcome: 'sent', messageId: undefined, state: 'sent' });
+    const [call] = receiver.received;
+    assert.equal(call?.method, 'POST');
+    assert.equal(call?.path, '/hooks/deskbell');
+    assert.equal(call?.headers['content-type'], 'application/json');
+    assert.equal(call?.headers['webhook-id'], MESSAGE.key);
+    assert.equal(call?.headers['webhook-timestamp'], String(now().getTime() / 1000));
+    assert.ok(isGenuine(call!, SECRET));
+    assert.deepEqual(call?.json, {
+      type: 'message.send',
+      timestamp: MESSAGE.createdAt,
+      data: {
+        delivery_id: 7,
+        notification_id: 12,
+        conversation_id: 3,
+        reference: 'chat-81',
+        recipient: PHONE,
+        mode: 'reply',
+        content: TEXT,
+        context: JSON.parse(MESSAGE.context),
+      },
+    });
+    assert.ok(call?.body.includes(`"context":${MESSAGE.context}`));
+  });
+
+  it('sends the same bytes in every attempt', async () => {
+    await send();
+    await openWebhook(
+      { url: receiver.url, secret: SECRET, allowPrivate: true },
+      { now: () => new Date(now().getTime() + 3_600_000) },
+    ).send({ ...MESSAGE, attempts: 2 }, 'text');
+    const [first, second] = receiver.received;
+    assert.equal(first?.body, second?.body);
+    assert.notEqual(first?.headers['webhook-timestamp'], second?.headers['webhook-timestamp']);
+  });
+
+  for (const [title, secret] of [
+    ['padded', `whsec_${Buffer.alloc(25, 'test key').toString('base64')}`],
+    ['unpadded', `whsec_${Buffer.alloc(25, 'test key').toString('base64').replaceAll('=', '')}`],
+    ['in the URL alphabet', `whsec_${Buffer.alloc(25, 0xff).toString('base64url')}`],
+  ] as const) {
+    it(`is accepted by the receiver’s own library, with a secret that is ${title}`, async () => {
+      const settings = { url: receiver.url, secret, allowPrivate: true };
+      await openWebhook(settings, { now: () => new Date() }).send(MESSAGE, 'text');
+      const { body, headers } = receiver.received[0]!;
+      const standard = `whsec_${Buffer.from(secret.slice(6), 'base64').toString('base64')}`;
+      const verify = (text: string) => new Webhook(standard).verify(text, headers as Record<string, string>);
+      assert.doesNotThrow(() => verify(body));
+      assert.throws(() => verify(body.replace('chat-81', 'chat-82')));
+    });
+  }
+
+  for (const status of [200, 202, 204]) {
+    it(`treats ${status} as sent`, async () => {
+      receiver.answer = (response) => response.writeHead(status).end();
+      assert.equal((await send()).outcome, 'sent');
+    });
+  }
+
+  for (const status of [301, 400, 401, 403, 404, 405, 408, 409, 413, 422, 425, 429, 500, 503]) {
+    it(`retries after ${status}, and shows the merchant why`, async () => {
+      receiver.answer = (response) => response.writeHead(status).end(`a page about ${TEXT}`);
+      const { reason, ...result } = (await send()) as { reason: string };
+      assert.deepEqual(result, { outcome: 'retry', code: `HTTP_${status}` });
+      assert.match(reason, /^The (receiving system|message) .*\.$/);
+    });
+  }
+
+  it('stops the channel after 410 until somebody resumes it', async () => {
+    receiver.answer = (response) => response.writeHead(410).end();
+    const { reason, ...result } = (await send()) as { reason: string };
+    assert.deepEqual(result, { outcome: 'channel_stopped', code: 'HTTP_410', untilResumed: true });
+    assert.match(reason, /accepts no more messages/);
+  });
+
+  it('never follows a redirect', async () => {
+    for (const status of [301, 302, 303, 307, 308]) {
+      receiver.received.length = 0;
+      receiver.answer = (response) => response.writeHead(status, { location: receiver.url }).end();
+      const result = await send();
+      assert.equal(result.outcome, 'retry');
+      assert.match((result as { reason: string }).reason, /Redirects are not followed/);
+      assert.equal(receiver.received.length, 1);
+    }
+  });
+
+  it('respects Retry-After of 429 and 503, for a day at most', async () => {
+    const afterSeconds = async (value: string, status = 429) => {
+      receiver.answer = (response) => response.writeHead(status, { 'retry-after': value }).end();
+      return ((await send()) as { afterSeconds?: number }).afterSeconds;
+    };
+    assert.equal(await afterSeconds('120'), 120);
+    assert.equal(await afterSeconds('120', 503), 120);
+    assert.equal(await afterSeconds('0'), 1);
+    assert.equal(await afterSeconds('86400'), 86_400);
+    assert.equal(await afterSeconds('86401'), 86_400);
+    assert.equal(await afterSeconds(new Date(now().getTime() + 90_000).toUTCString()), 90);
+    assert.equal(await afterSeconds(new Date(now().getTime() + 9e8).toUTCString(), 503), 86_400);
+    assert.equal(await afterSeconds('Thu, 01 Jan 1970 00:00:00 GMT'), 1);
+    assert.equal(await afterSeconds('soon'), undefined);
+    assert.equal(await afterSeconds('120', 404), undefined);
+  });
+
+  it('reports an unknown outcome for a call that was never answered', async () => {
+    receiver.answer = () => {};
+    assert.deepEqual(await send({ timeoutMs: 3000 }), { outcome: 'unknown', code: 'TIMEOUT' });
+    receiver.answer = (response) => response.destroy();
+    assert.equal((await send()).outcome, 'unknown');
+  });
+
+  it('trusts the status of an answer that is too long or never ends', async () => {
+    receiver.answer = (response) => {
+      response.writeHead(200);
+      const more = () => {
+        while (!response.destroyed && response.write('x'.repeat(16_384)));
+      };
+      response.on('drain', more);
+      more();
+    };
+    assert.equal((await send()).outcome, 'sent');
+    receiver.answer = (response) => response.writeHead(503).write('wait');
+    assert.equal((await send({ timeoutMs: 2000 })).outcome, 'retry');
+  });
+
+  it('retries if the connection is refused or the name is unknown', async () => {
+    const free = createServer().listen(0, '127.0.0.1');
+    await once(free, 'listening');
+    const { port } = free.address() as { port: number };
+    free.close();
+    const refused = await webhook(`http://127.0.0.1:${port}/`).send(MESSAGE, 'text');
+    assert.deepEqual(refused, {
+      outcome: 'retry',
+      code: 'ECONNREFUSED',
+      reason: 'The receiving system cannot be reached: connection refused.',
+    });
+    const unknown: Resolve = (_host, _options, done) =>
+      done(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), []);
+    const lost = webhook('https://hooks.example/', { allowPrivate: false, resolve: unknown });
+    const { outcome, code } = (await lost.send(MESSAGE, 'text')) as { outcome: string; code: string };
+    assert.deepEqual([outcome, code], ['retry', 'ENOTFOUND']);
+    assert.match((await lost.check()) ?? '', /^hooks\.example: the host name does not exist/);
+  });
+
+  it('has a different id for each URL, which does not reveal the URL', () => {
+    const id = webhook('https://hooks.example/a?key=1').id;
+    assert.match(id, /^webhook:[\da-f]{16}$/);
+    assert.equal(webhook('https://hooks.example/a?key=1').id, id);
+    // They may belong to different merchants: if one refuses messages, the others must not stop.
+    assert.notEqual(webhook('https://hooks.example/a?key=2').id, id);
+    assert.notEqual(webhook('https://hooks.example/b').id, id);
+  });
+
+  it('checks the connection and sends nothing', async () => {
+    assert.equal(await webhook(receiver.url).check(), undefined);
+    const plain = await webhook(receiver.url.replace('http:', 'https:')).check();
+    assert.match(plain ?? '', /^127\.0\.0\.1: the connection failed/);
+    assert.match((await webhook(receiver.url, { allowPrivate: false }).check()) ?? '', /private network/);
+    assert.equal(receiver.received.length, 0);
+  });
+
+  describe('does not call private networks', () => {
+    const refused = (result: SendResult) =>
+      assert.deepEqual({ ...result, reason: '' }, { outcome: 'failed', code: 'ADDRESS_REFUSED', reason: '' });
+
+    it('in any notation of the address', async () => {
+      const hosts = [
+        '127.0.0.1',
+        '2130706433',
+        '0x7f.1',
+        '0177.0.0.1',
+        '0.0.0.0',
+        '[::1]',
+        '[::]',
+        '[::ffff:127.0.0.1]',
+        '[::ffff:7f00:1]',
+        '10.1.2.3',
+        '169.254.169.254',
+        '192.168.1.1',
+        '[fd00::1]',
+        '[fe80::1]',
+      ];
+      for (const host of hosts) {
+        const channel = webhook(`http://${host}:${receiver.port}/`, { allowPrivate: false });
+        refused(await channel.send(MESSAGE, 'text'));
+      }
+      assert.equal(receiver.received.length, 0);
+    });
+
+    it('if a host name resolves to one', async () => {
+      const local = webhook(`http://localhost:${receiver.port}/`, { allowPrivate: false });
+      refused(await local.send(MESSAGE, 'text'));
+      assert.match((await local.check()) ?? '', /^localhost: the address is in a private network/);
+      const allowed = webhook(`http://localhost:${receiver.port}/`);
+      assert.equal((await allowed.send(MESSAGE, 'text')).outcome, 'sent');
+      assert.equal(receiver.received.length, 1);
+    });
+
+    it('if a host name resolves to one after it was checked', async () => {
+      const answers = ['203.0.114.1', '127.0.0.1'];
+      let looks = 0;
+      const resolve: Resolve = (_host, _options, done) =>
+        done(null, [{ address: answers[Math.min(looks++, 1)]!, family: 4 }]);
+      const first = await new Promise((found) => {
+        publicLookup(resolve)('rebound.example', {}, (_error, address) => found(address));
+      });
+      assert.equal(first, '203.0.114.1');
+      const channel = webhook(`http://rebound.example:${receiver.port}/`, { allowPrivate: false, resolve });
+      refused(await channel.send(MESSAGE, 'text'));
+      // One lookup for the connection, which uses the address that was checked.
+      assert.equal(looks, 2);
+      assert.equal(receiver.received.length, 0);
+    });
+
+    it('and recognizes their addresses', () => {
+      const inside =
+        '0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.1.2.3 169.254.1.1 172.16.0.1 172.31.255.255 192.168.0.1 198.18.0.1 224.0.0.1 255.255.255.255 :: ::1 ::ffff:8.8.8.8 ::127.0.0.1 64:ff9b::7f00:1 2002:7f00:1:: 2001:0:7f00:1:: fc00::1 fdff::1 fe80::1%eth0 fec0::1 ff02::1 nonsense';
+      const outside =
+        '1.1.1.1 8.8.8.8 100.63.255.255 100.128.0.0 172.15.0.1 172.32.0.1 192.169.0.1 198.20.0.1 223.255.255.255 2606:4700::1111 2a00:1450:4001::1';
+      assert.deepEqual(inside.split(' ').filter(isPublicAddress), []);
+      assert.deepEqual(
+        outside.split(' ').filter((address) => !isPublicAddress(address)),
+        [],
+      );
+    });
+  });
+
+  it('refuses to start with wrong settings', () => {
+    const settings = { CHANNEL: 'webhook', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET };
+    assert.equal(readConfig(settings).channel.settings.allowPrivate, false);
+    assert.throws(() => readConfig({ ...settings, WEBHOOK_SECRET: 'whsec_short' }), /^Error: WEBHOOK_SECRET/);
+    assert.throws(() => readConfig({ ...settings, WEBHOOK_URL: 'ftp://hooks.example' }), /WEBHOOK_URL/);
+  });
+});

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseUnavailable } from '../../../src/database/database.ts';
+import { type Channel, DOUBLING_PAUSES_SECONDS, type SendResult } from '../../../src/delivery/channels/channel.ts';
+import { claimOf } from '../../../src/delivery/queue/claim.ts';
+import { quotaFreeAt } from '../../../src/delivery/quota.ts';
+import { createTracer } from '../../../src/telemetry/tracer.ts';
+import { onEachEngine } from '../../support/harness.ts';
+import { FIRST, makeQueuesDue, type Sending, startSending } from '../../support/sending.ts';
+
+const SENT: SendResult = { outcome: 'sent', messageId: undefined, state: 'sent' };
+const away = () => Promise.reject(new DatabaseUnavailable('away'));
+
+onEachEngine('a worker with problems', (engine) => {
+  let sending: Sending;
+  let sent: string[] = [];
+  let plan: Channel['plan'];
+  let result: () => SendResult;
+  const attempts: string[] = [];
+  const spans: string[] = [];
+  before(async () => {
+    sending = await startSending(engine, {
+      onAttempt: (_channel, _outcome, code) => attempts.push(code),
+      tracer: createTracer({ sampler: 'always_on', samplerRatio: 1 }, (span) =>
+        spans.push(JSON.stringify(span)),
+      ),
+      channel: () => ({
+        id: 'test:1',
+        type: {
+          name: 'webhook',
+          isRemote: true,
+          reportsStatus: false,
+          retryPausesSeconds: DOUBLING_PAUSES_SECONDS,
+        },
+        plan: (message) => plan(message),
+        async send({ key }) {
+          sent.push(key);
+          return result();
+        },
+        check: async () => undefined,
+      }),
+    });
+    sending.clock.stop();
+  });
+  after(() => sending?.close());
+  beforeEach(() => {
+    sent = [];
+    plan = async () => ({ go: 'text' });
+    result = () => SENT;
+  });
+  let lines = 0;
+  /** Each message goes to a different customer. */
+  const put = () => sending.put(FIRST, { recipient: `+3545550${++lines + 100}` });
+
+  it('does not send a message if its lease leaves too little time', async () => {
+    let plans = 0;
+    plan = async () => {
+      plans += 1;
+      // The database was slow: eight of twenty seconds are left, and an attempt may need twelve.
+      if (plans === 1) sending.clock.jump(12);
+      return { go: 'text' };
+    };
+    const id = await put();
+    await sending.settle();
+    const { state, attempts, key } = await sending.row(id);
+    assert.deepEqual([state, attempts, sent], ['sent', 1, [key]]);
+    assert.equal(plans, 2, 'it was claimed again');
+  });
+
+  it('releases messages that failed before the attempt: nothing was sent', async () => {
+    plan = () => {
+      plan = async () => ({ go: 'text' });
+      return away();
+    };
+    const id = await put();
+    await sending.settle();
+    const { state, attempts, due_at } = await sending.row(id);
+    assert.deepEqual([state, attempts, sent.length], ['queued', 0, 0]);
+    assert.ok(Date.parse(due_at) - sending.clock.now().getTime() <= 5000);
+    await sending.settle(5);
+    assert.equal((await sending.row(id)).state, 'sent');
+  });
+
+  it('stores the outcome as soon as the database is back, and does not send twice', async () => {
+    const { database } = sending;
+    const { transaction } = database;
+    result = () => {
+      let times = 2;
+      database.transaction = () => {
+        times -= 1;
+        if (times === 0) database.transaction = transaction;
+        return away();
+      };
+      return SENT;
+    };
+    const id = await put();
+    await sending.settle();
+    assert.deepEqual([(await sending.row(id)).state, sent.length], ['sent', 1]);
+  });
+
+  it('ignores an outcome from a worker that has lost its lease to another', async () => {
+    const { database, clock } = sending;
+    let late: () => void = () => {};
+    const answered = new Promise<void>((resolve) => {
+      late = resolve;
+    });
+    const begun = new Promise<void>((resolve) => {
+      plan = async () => {
+        resolve();
+        await answered;
+        return { wait: 'customer', reason: 'outdated' };
+      };
+    });
+    const id = await put();
+    await begun;
+    const at = new Date(clock.now().getTime() + 25_000);
+    const leaseUntil = new Date(at.getTime() + 20_000);
+    const turn = { channelId: 'test:1', reportsStatus: () => false, max: 1, campaignsMax: 1, at, leaseUntil };
+    const { claimed } = await claimOf(database, { merchant_id: FIRST, endpoint_id: 0 }, turn);
+    assert.deepEqual([claimed[0]?.id, claimed[0]?.attempts], [id, 2]);
+    plan = async () => ({ go: 'text' });
+    late();
+    await sending.settle();
+    const { state, due_at } = await sending.row(id);
+    assert.deepEqual([state, due_at], ['sending', leaseUntil.toISOString()]);
+    await sending.settle(50);
+    assert.equal((await sending.row(id)).state, 'sent');
+  });
+
+  it('marks a message as failed if its outcomes stay unknown', async () => {
+    result = () => ({ outcome: 'unknown', code: 'TIMEOUT' });
+    const id = await put();
+    for (let n = 0; n < 20; n += 1) await sending.settle(2 * 3600);
+    const { state, attempts, reason } = await sending.row(id);
+    assert.deepEqual([state, attempts, sent.length], ['failed', 16, 16]);
+    assert.match(reason!, /it is unknown whether it arrived/);
+  });
+
+  it('does not poll more often if the database refuses statements', async () => {
+    const { database } = sending;
+    const { run } = database;
+    let polls = 0;
+    database.run = () => {
+      polls += 1;
+      return away();
+    };
+    try {
+      await database.transaction((tx) =>
+        tx.run(`update deliveries set state = 'queued', due_at = $1 where id = 1`, [
+          new Date(0).toISOString(),
+        ]),
+      );
+      await database.transaction((tx) => makeQueuesDue(tx, new Date(0)));
+      const startedAt = performance.now();
+      sending.worker.wake();
+      await sleep(1000);
+      const pollsMax = 2 + (performance.now() - startedAt) / 2000;
+      assert.ok(polls <= pollsMax, `${polls} polls`);
+    } finally {
+      database.run = run;
+    }
+    await sending.settle();
+  });
+
+  it('shows only known codes in metrics and traces, because a channel could use any text as its code', async () => {
+    for (const [code, shown] of [
+      ['ECONNRESET', 'ECONNRESET'],
+      ['HTTP_503', 'HTTP_503'],
+      ['131026', '131026'],
+      ['+3545550199', 'other'],
+      ['3545550199', 'other'],
+      ['TIMEOUT of Anna, +3545550199', 'other'],
+      ['ETIMEDOUT_3545550199', 'other'],
+      ['ANNA', 'other'],
+    ] as const) {
+      attempts.length = 0;
+      spans.length = 0;
+      result = () => ({ outcome: 'failed', code, reason: 'It failed.' });
+      await put();
+      await sending.settle();
+      assert.deepEqual(attempts, [shown]);
+      const [span] = spans.filter((text) => text.includes('"send webhook"'));
+      assert.match(span!, new RegExp(`"key":"error.type","value":{"stringValue":"${shown}"}`));
+      if (shown === 'other') assert.ok(!spans.join().includes(code));
+    }
+  });
+
+  it('gives the n-th waiting message the time when the n-th slot of the daily limit becomes free', async () => {
+    const { database, clock } = sending;
+    const at = clock.now();
+    const hours = (date: Date | undefined) => Math.round((date!.getTime() - at.getTime()) / 3_600_000);
+    const freeAt = () => quotaFreeAt(database, FIRST, '+1999', 3, at);
+    const ago = (h: number) => new Date(at.getTime() - h * 3_600_000).toISOString();
+    await database.run(
+      `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)`,
+      [FIRST, '+1000', ago(20), 'k'],
+    );
+    const found: (number | undefined)[] = [];
+    for (let n = 0; n < 9; n += 1) {
+      const until = await freeAt();
+      found.push(until && hours(until));
+      await database.run(
+        `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content, context,
+            uses_quota, state, waiting_for, due_at, created_at, updated_at)
+          values ($1, $2, 1, 1, $3, 'campaign', '-', '{}', 1, 'waiting', 'limit', '9999', $4, $4)`,
+        [FIRST, `line-${n}`, `+200${n}`, at.toISOString()],
+      );
+    }
+    // One of the three was used 20 hours ago. The first two messages use the other two now.
+    assert.deepEqual(found, [undefined, undefined, 4, 24, 24, 28, 48, 48, 52]);
+  });
+});

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { assertError, NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from '../../support/harness.ts';
+import { answer, ask, INBOX, page } from '../../support/inbox.ts';
+import { CONVERSATIONS } from '../../support/talking.ts';
+import { newPhone } from '../../support/whatsapp.ts';
+
+const ASK = '/api/v1/ask';
+
+onEachEngine('a number that somebody has fixed', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const owners = useOwners(deskbell);
+  const call = (method: string, path: string, body?: unknown) =>
+    deskbell.call(method, path, { token: owners.aurora, ...(body === undefined ? {} : { body }) });
+
+  let count = 0;
+  const next = () => {
+    count += 1;
+    return count;
+  };
+  const newConversation = async (customer_phone: string, reference = `fixed-${next()}`) => {
+    const body = { reference, customer_name: 'Lucía', customer_phone };
+    return (await call('POST', `${CONVERSATIONS}/`, body)).json;
+  };
+  const phoneOf = async (id: number) => (await call('GET', `${CONVERSATIONS}/${id}`)).json.customer_phone;
+  /** An answered question, whose message is in this state. */
+  const answered = async (conversationId: number, lead_phone?: string, state = 'failed') => {
+    const context = { conversationId, ...(lead_phone === undefined ? {} : { lead_phone }) };
+    const id = await ask(deskbell, owners.aurora, `Which one, ${next()}?`, context);
+    await answer(deskbell, owners.aurora, id, { answer: 'This one.' });
+    await deskbell.allSent();
+    await deskbell.database.run(
+      `update deliveries set state = $2, last_code = '131026', due_at = '2099-01-01T00:00:00.000Z' where notification_id = $1`,
+      [id, state],
+    );
+    return id;
+  };
+  const fix = async (id: number, phone: string) => {
+    const reply = await call('POST', `${NOTIFICATIONS}/${id}/recipient`, { phone });
+    assert.equal(reply.status, 200, reply.text);
+    await deskbell.allSent();
+  };
+  const deliveryOf = async (id: number) =>
+    (await page(deskbell, owners.aurora, { ids: String(id) })).items[0].delivery;
+  const sentTo = async (id: number) => {
+    const { state, recipient } = await deliveryOf(id);
+    return ['sent', 'delivered', 'read'].includes(state) ? recipient : state;
+  };
+  /** Where the answer to a new question of the conversation goes. */
+  const nextGoesTo = async (conversationId: number, lead_phone?: string) =>
+    (await deliveryOf(await answered(conversationId, lead_phone))).recipient;
+
+  it('is used for the other messages of the conversation, but not for what was sent or is being sent', async () => {
+    const [wrong, right, other] = [newPhone(), newPhone(), newPhone()];
+    const { id } = await newConversation(wrong);
+    const [first, second] = [await answered(id), await answered(id)];
+    const [sent, sending] = [await answered(id, wrong, 'sent'), await answered(id, wrong, 'sending')];
+    const [queued, waiting] = [await answered(id, wrong, 'queued'), await answered(id, wrong, 'waiting')];
+    const elsewhere = await answered((await newConversation(wrong)).id);
+    const another = await answered(id, other);
+    await fix(first, right);
+    assert.equal(await sentTo(first), right);
+    for (const [one, recipient] of [
+      [second, right],
+      [queued, right],
+      [waiting, right],
+      [sent, wrong],
+      [sending, wrong],
+      [elsewhere, wrong],
+      [another, other],
+    ] as const)
+      assert.equal((await deliveryOf(one)).recipient, recipient);
+    const [item] = (await page(deskbell, owners.aurora, { ids: String(second) })).items;
+    assert.deepEqual([item.attention.kind, item.attention.code], ['failed', 'number_fixed']);
+    await call('POST', `${INBOX}/attention/send-again`, { ids: [second] });
+    await deskbell.allSent();
+    assert.equal(await sentTo(second), right);
+  });
+
+  it('leaves no message of the old or the new number behind', async () => {
+    deskbell.clock.stop();
+    const [wrong, right] = [newPhone(), newPhone()];
+    const { id } = await newConversation(wrong);
+    const other = await newConversation(wrong);
+    const failed = await answered(id);
+    const send = async (conversationId: number, text: string, undo_seconds: number) =>
+      (await call('POST', `${CONVERSATIONS}/${conversationId}/send`, { text, undo_seconds })).json
+        .delivery_id;
+    // The second waits behind the first, and the third, of another conversation, behind both.
+    const ids = [await send(id, 'First', 60), await send(id, 'Second', 0), await send(other.id, 'Third', 0)];
+    await deskbell.allSent();
+    await fix(failed, right);
+    const recipients = async () => {
+      const rows = await deskbell.database.all<{ state: string; recipient: string }>(
+        `select state, recipient from deliveries where id in (${ids.join()}) order by id`,
+      );
+      return rows.map(({ state, recipient }) => [state === 'queued' ? state : 'sent', recipient]);
+    };
+    assert.deepEqual(await recipients(), [
+      ['queued', right],
+      ['queued', right],
+      ['sent', wrong],
+    ]);
+    await deskbell.clock.advance(60);
+    await deskbell.allSent();
+    assert.deepEqual(await recipients(), [
+      ['sent', right],
+      ['sent', right],
+      ['sent', wrong],
+    ]);
+    deskbell.clock.go();
+  });
+
+  it('can be fixed again, and all that turned out to be wrong are known', async () => {
+    const [wrong, typo, right] = [newPhone(), newPhone(), newPhone()];
+    const { id } = await newConversation(wrong);
+    const first = await answered(id, wrong);
+    await fix(first, typo);
+    await deskbell.database.run(`update deliveries set state = 'failed' where notification_id = $1`, [first]);
+    await fix(first, right);
+    assert.equal(await phoneOf(id), right);
+    assert.equal(await nextGoesTo(id, wrong), right);
+    assert.equal(await nextGoesTo(id, typo), right);
+    assert.equal(await nextGoesTo(id), right);
+    // It was right after all.
+    await fix(await answered(id), typo);
+    assert.equal(await nextGoesTo(id, wrong), typo);
+    assert.equal(await nextGoesTo(id, typo), typo);
+    assert.equal(await nextGoesTo(id, right), typo);
+  });
+
+  it('forgets the oldest of many', async () => {
+    const { id } = await newConversation(newPhone());
+    const numbers = Array.from({ length: 23 }, newPhone);
+    const failed = await answered(id, numbers[0]);
+    for (const number of numbers.slice(1)) {
+      await fix(failed, number);
+      await deskbell.database.run(`update deliveries set state = 'failed' where notification_id = $1`, [
+        failed,
+      ]);
+    }
+    const [row] = await deskbell.database.all<{ known: number }>(
+      `select count(*) as known from wrong_phones where conversation_id = ${id}`,
+    );
+    assert.equal(row?.known, 20);
+    assert.equal(await nextGoesTo(id, numbers[21]), numbers[22]);
+    assert.equal(await nextGoesTo(id, numbers[0]), numbers[0]);
+  });
+
+  it('of one question leaves the customer’s own number alone', async () => {
+    const [own, wrong, right] = [newPhone(), newPhone(), newPhone()];
+    const { id } = await newConversation(own);
+    await fix(await answered(id, wrong), right);
+    assert.equal(await phoneOf(id), own);
+    assert.equal(await nextGoesTo(id), own);
+    assert.equal(await nextGoesTo(id, wrong), right);
+    // Without a number, the customer gets it.
+    const unknown = await newConversation('');
+    await fix(await answered(unknown.id, wrong), right);
+    assert.equal(await phoneOf(unknown.id), right);
+  });
+
+  it('is the customer’s for an assistant that still has the wrong one', async () => {
+    const [wrong, right] = [newPhone(), newPhone()];
+    const { id, reference } = await newConversation(wrong);
+    await fix(await answered(id), right);
+    const asked = async (customer: object) => {
+      const reply = await call('POST', ASK, { question: `Is it there, ${next()}?`, customer });
+      assert.equal(reply.status, 200, reply.text);
+      return reply.json.conversation_id;
+    };
+    assert.equal(await asked({ reference, phone: wrong }), id);
+    assert.equal(await asked({ phone: wrong }), id);
+    assert.equal(await asked({ phone: right }), id);
+    assert.equal((await newConversation(wrong, reference)).customer_phone, right);
+    assert.equal(await phoneOf(id), right);
+    assert.equal(await nextGoesTo(id, wrong), right);
+    // Another number is still another one.
+    assertError(
+      await call('POST', ASK, { question: 'And this one?', customer: { reference, phone: newPhone() } }),
+      422,
+      'VALIDATION_ERROR',
+      'customer.phone',
+    );
+    // A customer whose own number it is stays that customer.
+    const own = await newConversation(wrong);
+    assert.equal(await asked({ phone: wrong }), own.id);
+    const moved = newPhone();
+    assert.equal((await newConversation(moved, reference)).customer_phone, moved);
+  });
+
+  it('is with its notification, as long as an answer would go there', async () => {
+    const [wrong, right] = [newPhone(), newPhone()];
+    const { id } = await newConversation(wrong);
+    const recipientOf = async (notification: number) =>
+      (await call('GET', `${NOTIFICATIONS}/${notification}`)).json.recipient;
+    const failed = await answered(id, wrong);
+    const pending = await ask(deskbell, owners.aurora, 'Pending?', { conversationId: id, lead_phone: wrong });
+    const plain = await ask(deskbell, owners.aurora, 'Without a number?', { conversationId: id });
+    assert.deepEqual([await recipientOf(pending), await recipientOf(plain)], [wrong, wrong]);
+    await fix(failed, right);
+    for (const one of [failed, pending, plain]) assert.equal(await recipientOf(one), right);
+  });
+});
+
+onEachEngine('a fixed number without a country code', (engine) => {
+  const deskbell = useDeskbell(engine, { DEFAULT_COUNTRY: 'ES' });
+
+  it('is known in the country of the settings', async () => {
+    const token = await deskbell.signIn();
+    await deskbell.database.run('update merchants set country = null');
+    const conversation = { reference: 'local', customer_name: 'Lucía', customer_phone: '+34611550101' };
+    const { id: conversationId } = (
+      await deskbell.call('POST', `${CONVERSATIONS}/`, { token, body: conversation })
+    ).json;
+    const answered = async () => {
+      const id = await ask(deskbell, token, 'Where?', { conversationId, lead_phone: '611 55 01 01' });
+      await answer(deskbell, token, id, { answer: 'Here.' });
+      await deskbell.allSent();
+      return id;
+    };
+    const first = await answered();
+    await deskbell.database.run(`update deliveries set state = 'failed' where notification_id = $1`, [first]);
+    const body = { phone: '611 55 01 02' };
+    await deskbell.call('POST', `${NOTIFICATIONS}/${first}/recipient`, { token, body });
+    const { items } = await page(deskbell, token, { ids: String(await answered()) });
+    assert.deepEqual(
+      [items[0].delivery.recipient, items[0].customer.phone],
+      ['+34611550102', '+34611550102'],
+    );
+  });
+});

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { codeOf, loginWith, turnOnTotp } from '../../support/factors.ts';
+import {
+  addUser,
+  assertError,
+  BOREALIS,
+  type Deskbell,
+  login,
+  me,
+  OPERATOR,
+  onEachEngine,
+  startDeskbell,
+  useDeskbell,
+} from '../../support/harness.ts';
+import { type MailServer, mailSettings, newAddress, startMailServer, tokenIn } from '../../support/stand-ins/mail.ts';
+
+const PASSWORD = 'quiet lemon harbour';
+const NEXT = 'seven brave umbrellas';
+
+onEachEngine('a forgotten password', (engine) => {
+  let mail: MailServer;
+  const deskbell = {} as Deskbell;
+  before(async () => {
+    mail = await startMailServer();
+    Object.assign(deskbell, await startDeskbell(engine, mailSettings(mail)));
+  });
+  after(async () => {
+    await deskbell.close?.();
+    await mail?.close();
+  });
+  const forgot = (email: string) =>
+    deskbell.call('POST', '/api/v1/auth/password/forgot', { body: { email } });
+  const reset = (token: string, password = PASSWORD) =>
+    deskbell.call('POST', '/api/v1/auth/password/reset', { body: { token, password } });
+  /** So that the limits of the tests before do not count. */
+  const later = () => deskbell.clock.advance(61 * 60);
+
+  it('a link in a mail sets a new one, once, and all sessions end', async () => {
+    const user = await addUser(deskbell);
+    const before = (await login(deskbell, user)).json;
+    assert.equal((await forgot(`  ${user.email.toUpperCase()} `)).status, 200);
+    const sent = await mail.mailTo(user.email);
+    assert.match(sent.text, /https:\/\/desk\.deskbell\.example\/reset-password#\d+\./);
+    const token = tokenIn(sent);
+    assertError(await reset(token, 'aurora-coffee'), 422, 'VALIDATION_ERROR', 'password');
+    assert.equal((await reset(token)).status, 200);
+    assertError(await me(deskbell, before.access_token), 401, 'INVALID_TOKEN');
+    assertError(await login(deskbell, user), 401, 'INVALID_CREDENTIALS');
+    assert.equal((await login(deskbell, { ...user, password: PASSWORD })).status, 200);
+    assertError(await reset(token, NEXT), 404, 'LINK_NOT_FOUND', 'token');
+    const events = (
+      await deskbell.call('GET', '/api/v1/audit?limit=20', { token: await deskbell.signIn() })
+    ).json.map(({ what }: { what: string }) => what);
+    for (const what of ['user.reset_requested', 'user.password_changed']) assert.ok(events.includes(what));
+  });
+
+  it('of many resets with one link exactly one wins', async () => {
+    await later();
+    const user = await addUser(deskbell);
+    await forgot(user.email);
+    const token = tokenIn(await mail.mailTo(user.email));
+    const replies = await Promise.all([reset(token), reset(token, NEXT), reset(token)]);
+    assert.equal(replies.filter(({ status }) => status === 200).length, 1);
+  });
+
+  it('the response and the work are the same for an address without an account', async () => {
+    await later();
+    const user = await addUser(deskbell);
+    const nobody = newAddress();
+    const [known, unknown] = [await forgot(user.email), await forgot(nobody)];
+    assert.equal(known.text, unknown.text);
+    assert.equal(known.status, unknown.status);
+    // Both requests have left one row, and only the worker looks for the account.
+    const rows = await deskbell.database.all<{ merchant_id: number; kind: string }>(
+      `select merchant_id, kind from mails where kind = 'password_forgotten' order by id desc limit 2`,
+    );
+    assert.deepEqual(
+      rows.map((row) => ({ ...row })),
+      Array(2).fill({ merchant_id: 0, kind: 'password_forgotten' }),
+    );
+    await mail.mailTo(user.email);
+    await deskbell.allSent();
+    assert.equal(mail.received.filter(({ to }) => to.includes(nobody)).length, 0);
+  });
+
+  it('an operator without a shop gets a link too, and somebody who is disabled gets none', async () => {
+    await later();
+    await forgot(OPERATOR.email);
+    const { text } = await mail.mailTo(OPERATOR.email);
+    assert.match(text, /Somebody asked for a new password/);
+    const user = await addUser(deskbell);
+    await forgot(user.email);
+    const token = tokenIn(await mail.mailTo(user.email));
+    await deskbell.database.run('update users set disabled_at = created_at where id = $1', [user.id]);
+    assertError(await reset(token), 404, 'LINK_NOT_FOUND', 'token');
+    await forgot(user.email);
+    await deskbell.allSent();
+    assert.equal(mail.received.filter(({ to }) => to.includes(user.email)).length, 1);
+  });
+
+  it('a link expires after an hour, and a new password ends all links', async () => {
+    await later();
+    const user = await addUser(deskbell);
+    await forgot(user.email);
+    await forgot(user.email);
+    const first = tokenIn(await mail.mailTo(user.email));
+    const second = tokenIn(await mail.mailTo(user.email, 2));
+    assert.equal((await reset(first)).status, 200);
+    assertError(await reset(second, NEXT), 404, 'LINK_NOT_FOUND', 'token');
+    await forgot(user.email);
+    const third = tokenIn(await mail.mailTo(user.email, 3));
+    await deskbell.clock.advance(60 * 60);
+    assertError(await reset(third, NEXT), 404, 'LINK_NOT_FOUND', 'token');
+  });
+
+  it('the second factor is still needed', async () => {
+    await later();
+    const user = await addUser(deskbell);
+    const { secret } = await turnOnTotp(deskbell, user, await deskbell.signIn(user.email, user.password));
+    await forgot(user.email);
+    assert.equal((await reset(tokenIn(await mail.mailTo(user.email)))).status, 200);
+    const changed = { ...user, password: PASSWORD };
+    assertError(await login(deskbell, changed), 401, 'MFA_REQUIRED', 'otp');
+    assert.equal((await loginWith(deskbell, changed, codeOf(deskbell, secret, 1))).status, 200);
+  });
+
+  it('asking too often is refused, and nobody gets more than a few mails', async () => {
+    await later();
+    const user = await addUser(deskbell);
+    let reply = await forgot(user.email);
+    let accepted = 0;
+    for (; reply.status === 200; reply = await forgot(user.email)) accepted += 1;
+    assertError(reply, 429, 'RATE_LIMITED');
+    assert.equal(accepted, 10);
+    await deskbell.allSent();
+    assert.equal(mail.received.filter(({ to }) => to.includes(user.email)).length, 5);
+  });
+
+  it('is in no log line', () => {
+    assert.doesNotMatch(deskbell.logged.join(''), /aurora\.example|\d\.[\w-]{43}/);
+  });
+});
+
+onEachEngine('without e-mail', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const linkFor = async (id: number, token: string) =>
+    deskbell.call('POST', `/api/v1/team/${id}/reset-link`, { token });
+
+  it('an owner creates the link for somebody else, and it replaces an earlier one', async () => {
+    const body = { email: BOREALIS.email };
+    assertError(await deskbell.call('POST', '/api/v1/auth/password/forgot', { body }), 409, 'MAIL_OFF');
+    const owner = await deskbell.signIn();
+    const user = await addUser(deskbell);
+    const earlier = tokenIn({ text: (await linkFor(user.id, owner)).json.link });
+    const { json } = await linkFor(user.id, owner);
+    assert.match(json.link, /^http:\/\/127\.0\.0\.1:\d+\/reset-password#/);
+    const reset = (token: string) =>
+      deskbell.call('POST', '/api/v1/auth/password/reset', { body: { token, password: PASSWORD } });
+    assertError(await reset(earlier), 404, 'LINK_NOT_FOUND', 'token');
+    assert.equal((await reset(tokenIn({ text: json.link }))).status, 200);
+    assert.equal((await login(deskbell, { ...user, password: PASSWORD })).status, 200);
+    const [event] = (
+      await deskbell.call('GET', '/api/v1/audit?what=user.reset_link_created', { token: owner })
+    ).json;
+    assert.equal(event.about.user_id, user.id);
+  });
+
+  it('not for oneself, nor for somebody who is disabled', async () => {
+    const user = await addUser(deskbell);
+    const own = await deskbell.signIn(user.email, user.password);
+    assertError(await linkFor(user.id, own), 409, 'CONFLICT');
+    await deskbell.database.run('update users set disabled_at = created_at where id = $1', [user.id]);
+    assertError(await linkFor(user.id, await deskbell.signIn()), 409, 'CONFLICT');
+  });
+
+  it('an invitation shows its link and is not mailed', async () => {
+    const body = { role: 'user', email: newAddress() };
+    const reply = await deskbell.call('POST', '/api/v1/invites', {
+      token: await deskbell.signIn(),
+      body,
+    });
+    assert.equal(reply.json.mailed, false);
+    assert.match(reply.json.link, /^http:\/\/127\.0\.0\.1:\d+\/invite#1\./);
+  });
+});

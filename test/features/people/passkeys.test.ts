@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { SERVER } from '../../../src/audit/record.ts';
+import { resetFactors } from '../../../src/auth/factors/change.ts';
+import type { Param } from '../../../src/database/database.ts';
+import {
+  AUTH,
+  Authenticator,
+  addPasskey,
+  addUserWithTotp,
+  atLocalhost,
+  DASHBOARD,
+  factorsOf,
+  loginWith,
+  passkeyOptions,
+  sendPasskey,
+  signInWithPasskey,
+} from '../../support/factors.ts';
+import {
+  addUser,
+  assertError,
+  type Deskbell,
+  login,
+  me,
+  onEachEngine,
+  rawCall,
+  refresh,
+  useDeskbell,
+} from '../../support/harness.ts';
+
+onEachEngine('passkeys', (engine) => {
+  const server = useDeskbell(engine);
+  let deskbell: Deskbell;
+  before(() => {
+    deskbell = atLocalhost(server);
+  });
+
+  async function addUserWithPasskey() {
+    const user = await addUser(deskbell);
+    const { json: tokens } = await login(deskbell, user);
+    const phone = new Authenticator(deskbell.url);
+    const caller = { token: tokens.access_token, password: user.password };
+    const reply = await addPasskey(deskbell, phone, caller);
+    assert.equal(reply.status, 200, reply.text);
+    return { ...user, tokens, phone, caller, recoveryCodes: reply.json.recovery_codes as string[] };
+  }
+
+  it('sign in to the dashboard without password and code, with the same cookie', async () => {
+    const user = await addUserWithPasskey();
+    const reply = await signInWithPasskey(deskbell, user.phone);
+    assert.equal(reply.status, 200, reply.text);
+    assert.deepEqual(Object.keys(reply.json), ['access_token', 'token_type', 'expires_in']);
+    assert.equal((await me(deskbell, reply.json.access_token)).json.id, user.id);
+    const cookie = reply.headers.get('set-cookie')!;
+    assert.match(cookie, /HttpOnly; SameSite=Strict/);
+    const renewed = await deskbell.call('POST', '/session/refresh', {
+      headers: { ...DASHBOARD, cookie: cookie.split(';')[0]! },
+    });
+    assert.equal(renewed.status, 200, renewed.text);
+    const { passkeys } = await factorsOf(deskbell, reply.json.access_token);
+    assert.equal(passkeys[0].name, 'My phone');
+    assert.ok(passkeys[0].last_used_at);
+  });
+
+  it('open no session if they are removed in the meantime', async () => {
+    const user = await addUserWithPasskey();
+    const { database } = server;
+    const { run } = database;
+    database.run = async <Row>(sql: string, params?: readonly Param[]) => {
+      const rows = await run<Row>(sql, params);
+      if (sql.startsWith('update passkeys set counter')) {
+        database.run = run;
+        await resetFactors(database, user.id, SERVER, server.clock.now());
+      }
+      return rows;
+    };
+    try {
+      assert.equal((await signInWithPasskey(deskbell, user.phone)).status, 401);
+      assert.equal(database.run, run, 'the passkey was removed');
+    } finally {
+      database.run = run;
+    }
+  });
+
+  it('are a second factor: the password alone is MFA_REQUIRED, with a recovery code it works', async () => {
+    const user = await addUserWithPasskey();
+    assert.equal(user.recoveryCodes.length, 10);
+    assertError(await login(deskbell, user), 401, 'MFA_REQUIRED', 'otp');
+    assert.equal((await loginWith(deskbell, user, user.recoveryCodes[0])).status, 200);
+  });
+
+  it('bring recovery codes only if they are the first factor, and take them with the last', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const token = user.tokens.access_token;
+    const other = (await loginWith(deskbell, user, user.recoveryCodes[0])).json;
+    const caller = { token, password: user.password };
+    const added = await addPasskey(deskbell, new Authenticator(deskbell.url), caller);
+    assert.deepEqual(added.json, { recovery_codes: [] });
+    assertError(await refresh(deskbell, other.refresh_token), 401, 'INVALID_TOKEN');
+    const body = { password: user.password };
+    assert.equal((await deskbell.call('DELETE', `${AUTH}/totp`, { token, body })).status, 200);
+    const { passkeys, ...rest } = await factorsOf(deskbell, token);
+    assert.deepEqual(rest, { totp: false, recovery_codes_left: 9 });
+    assertError(await login(deskbell, user), 401, 'MFA_REQUIRED', 'otp');
+    const removed = await deskbell.call('DELETE', `${AUTH}/passkeys/${passkeys[0].id}`, { token, body });
+    assert.equal(removed.status, 200, removed.text);
+    assert.equal((await factorsOf(deskbell, token)).recovery_codes_left, 0);
+    assert.equal((await login(deskbell, user)).status, 200);
+  });
+
+  it('an answer works once: sent again, or by two at the same time, it is refused', async () => {
+    const { phone } = await addUserWithPasskey();
+    const answer = phone.get((await passkeyOptions(deskbell)).json);
+    const replies = await Promise.all([1, 2, 3].map(() => sendPasskey(deskbell, answer)));
+    assert.equal(replies.filter(({ status }) => status === 200).length, 1);
+    assertError(await sendPasskey(deskbell, answer), 401, 'INVALID_CREDENTIALS');
+    // Not even with a new signature of the same challenge.
+    const { json: options } = await passkeyOptions(deskbell);
+    assert.equal((await sendPasskey(deskbell, phone.get(options))).status, 200);
+    assertError(await sendPasskey(deskbell, phone.get(options)), 401, 'INVALID_CREDENTIALS');
+  });
+
+  it('a challenge expires after five minutes', async () => {
+    const { phone } = await addUserWithPasskey();
+    const { json: options } = await passkeyOptions(deskbell);
+    await deskbell.clock.advance(301);
+    assertError(await sendPasskey(deskbell, phone.get(options)), 401, 'INVALID_CREDENTIALS');
+  });
+
+  it('a challenge that we did not make, or made for something else, is refused', async () => {
+    const user = await addUserWithPasskey();
+    const forAdding = await deskbell.call('POST', `${AUTH}/passkeys/options`, {
+      token: user.caller.token,
+      body: { password: user.password },
+    });
+    const made = Buffer.from((await passkeyOptions(deskbell)).json.challenge, 'base64url').toString();
+    const later = made.replace(/^\d+/, (expiry) => String(Number(expiry) + 1));
+    for (const challenge of [
+      'AAAA',
+      '',
+      Buffer.from(later).toString('base64url'),
+      forAdding.json.challenge as string,
+    ])
+      assertError(await sendPasskey(deskbell, user.phone.get({ challenge })), 401, 'INVALID_CREDENTIALS');
+  });
+
+  it('an answer for another site, without the user’s PIN or from a copied device is refused', async () => {
+    const { phone } = await addUserWithPasskey();
+    const refused = async () =>
+      assertError(await signInWithPasskey(deskbell, phone), 401, 'INVALID_CREDENTIALS');
+    const { origin, rpId } = phone;
+    phone.origin = 'https://desk.example';
+    await refused();
+    phone.origin = origin;
+    phone.rpId = 'desk.example';
+    await refused();
+    phone.rpId = rpId;
+    phone.verifiesUser = false;
+    await refused();
+    phone.verifiesUser = true;
+    assert.equal((await signInWithPasskey(deskbell, phone)).status, 200);
+    // A copy does not know how often the original was used.
+    phone.counter = 0;
+    await refused();
+  });
+
+  it('an unknown passkey, and one whose user is disabled, get the same response', async () => {
+    const { id, phone } = await addUserWithPasskey();
+    await deskbell.database.run('update users set disabled_at = created_at where id = $1', [id]);
+    const disabled = await signInWithPasskey(deskbell, phone);
+    const unknown = await signInWithPasskey(deskbell, new Authenticator(deskbell.url));
+    assertError(disabled, 401, 'INVALID_CREDENTIALS');
+    assert.equal(unknown.text, disabled.text);
+    assert.equal(disabled.headers.get('set-cookie'), null);
+  });
+
+  it('are added only by the user who started it, once, and with the password', async () => {
+    const user = await addUser(deskbell);
+    const stranger = await addUser(deskbell);
+    const token = (await login(deskbell, user)).json.access_token;
+    const others = (await login(deskbell, stranger)).json.access_token;
+    const wrong = await deskbell.call('POST', `${AUTH}/passkeys/options`, {
+      token,
+      body: { password: 'wrong' },
+    });
+    assertError(wrong, 403, 'FORBIDDEN', 'password');
+    const { json: options } = await deskbell.call('POST', `${AUTH}/passkeys/options`, {
+      token,
+      body: { password: user.password },
+    });
+    assert.equal(options.rp.id, 'localhost');
+    assert.equal(options.user.name, user.email);
+    assert.equal(options.authenticatorSelection.userVerification, 'required');
+    const add = (as: string, phone: Authenticator, name = 'Phone') =>
+      deskbell.call('POST', `${AUTH}/passkeys`, {
+        token: as,
+        body: { name, response: phone.create(options) },
+      });
+    const phone = new Authenticator(deskbell.url);
+    assertError(await add(others, phone), 403, 'FORBIDDEN');
+    assertError(await add(token, phone, ''), 422, 'VALIDATION_ERROR', 'name');
+    assert.equal((await add(token, phone)).status, 200);
+    assertError(await add(token, new Authenticator(deskbell.url)), 403, 'FORBIDDEN');
+    // The same passkey for another user.
+    const taken = await addPasskey(deskbell, phone, { token: others, password: stranger.password });
+    assertError(taken, 403, 'FORBIDDEN');
+    assert.equal((await login(deskbell, stranger)).status, 200);
+  });
+
+  it('belong to the user alone: nobody else sees or removes them', async () => {
+    const user = await addUserWithPasskey();
+    const stranger = await addUser(deskbell);
+    const token = (await login(deskbell, stranger)).json.access_token;
+    const [passkey] = (await factorsOf(deskbell, user.caller.token)).passkeys;
+    assert.deepEqual((await factorsOf(deskbell, token)).passkeys, []);
+    for (const id of [passkey.id, 999_999, 'abc', '0', '%']) {
+      const body = { password: stranger.password };
+      const reply = await deskbell.call('DELETE', `${AUTH}/passkeys/${id}`, { token, body });
+      assertError(reply, 404, 'NOT_FOUND');
+    }
+    assert.equal((await signInWithPasskey(deskbell, user.phone)).status, 200);
+  });
+
+  it('a user has at most twenty: one more is TOO_MANY_PASSKEYS until one is removed', async () => {
+    const { caller, password } = await addUserWithPasskey();
+    const { token } = caller;
+    const body = { password };
+    // For a second device of the user, which is slower than the first.
+    const { json: early } = await deskbell.call('POST', `${AUTH}/passkeys/options`, { token, body });
+    for (let count = 1; count < 20; count += 1)
+      assert.equal((await addPasskey(deskbell, new Authenticator(deskbell.url), caller)).status, 200);
+    const options = () => deskbell.call('POST', `${AUTH}/passkeys/options`, { token, body });
+    assertError(await options(), 409, 'TOO_MANY_PASSKEYS');
+    const late = { name: 'Late', response: new Authenticator(deskbell.url).create(early) };
+    assertError(await deskbell.call('POST', `${AUTH}/passkeys`, { token, body: late }), 403, 'FORBIDDEN');
+    const { passkeys } = await factorsOf(deskbell, token);
+    assert.equal(passkeys.length, 20);
+    await deskbell.call('DELETE', `${AUTH}/passkeys/${passkeys[0].id}`, { token, body });
+    assert.equal((await options()).status, 200);
+  });
+
+  it('broken answers are refused, and options leave nothing in the database', async () => {
+    const { phone } = await addUserWithPasskey();
+    const good = phone.get((await passkeyOptions(deskbell)).json);
+    for (const change of [
+      { signature: 'AAAA' },
+      { authenticatorData: 'AAAA' },
+      { clientDataJSON: 'AAAA' },
+      { clientDataJSON: Buffer.from('null').toString('base64url') },
+    ]) {
+      const reply = await sendPasskey(deskbell, { ...good, response: { ...good.response, ...change } });
+      assertError(reply, 401, 'INVALID_CREDENTIALS');
+    }
+    const empty = await sendPasskey(deskbell, { ...good, response: {} });
+    assertError(empty, 422, 'VALIDATION_ERROR', 'clientDataJSON');
+    const count = () =>
+      deskbell.database.one<{ count: number }>('select count(*) as count from used_challenges');
+    const before = await count();
+    for (let n = 0; n < 20; n += 1) await passkeyOptions(deskbell);
+    assert.deepEqual(await count(), before);
+  });
+
+  it('only the dashboard can use them to sign in', async () => {
+    for (const path of ['/session/passkey', '/session/passkey/options'])
+      assertError(await deskbell.call('POST', path, { body: {} }), 403, 'FORBIDDEN');
+  });
+
+  it('need a host name: at an IP address they are not available', async () => {
+    assertError(await passkeyOptions(server), 409, 'CONFLICT');
+  });
+});
+
+describe('passkeys with PUBLIC_URL', () => {
+  const deskbell = useDeskbell('sqlite', { PUBLIC_URL: 'https://desk.example' });
+  it('belong to its host name', async () => {
+    const headers = { ...DASHBOARD, host: 'desk.example' };
+    const { json } = await rawCall(deskbell, 'POST', '/session/passkey/options', { headers });
+    assert.equal(json.rpId, 'desk.example');
+  });
+});

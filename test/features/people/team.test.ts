@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import {
+  AURORA,
+  addUser,
+  assertError,
+  BOREALIS,
+  type Deskbell,
+  login,
+  me,
+  onEachEngine,
+  raise,
+  refresh,
+  startDeskbell,
+  useOwners,
+} from '../../support/harness.ts';
+import { createKey } from '../../support/machineKeys.ts';
+import { type MailServer, mailSettings, newAddress, startMailServer, tokenIn } from '../../support/stand-ins/mail.ts';
+
+const TEAM = '/api/v1/team';
+const INVITES = '/api/v1/invites';
+const PASSWORD = 'quiet lemon harbour';
+const SETTINGS = {
+  // Tests move the clock.
+  ACCESS_TOKEN_TTL_SECONDS: '86400',
+  // New passwords are checked one after the other, each in a thread that a busy machine starts in seconds.
+  REQUEST_DEADLINE_SECONDS: '60',
+};
+
+onEachEngine('the team', (engine) => {
+  let mail: MailServer;
+  const deskbell = {} as Deskbell;
+  before(async () => {
+    mail = await startMailServer();
+    Object.assign(deskbell, await startDeskbell(engine, { ...mailSettings(mail), ...SETTINGS }));
+  });
+  after(async () => {
+    await deskbell.close?.();
+    await mail?.close();
+  });
+  const owners = useOwners(deskbell);
+
+  const invite = async (body: object = { role: 'user' }, token = owners.aurora) => {
+    const reply = await deskbell.call('POST', INVITES, { token, body });
+    assert.equal(reply.status, 200, reply.text);
+    return { ...reply.json, token: tokenIn({ text: reply.json.link }) };
+  };
+  const look = (token: unknown) => deskbell.call('POST', '/api/v1/invites/look', { body: { token } });
+  const accept = (token: string, more: object = {}) =>
+    deskbell.call('POST', '/api/v1/invites/accept', {
+      body: { token, email: newAddress(), name: 'Bruno', password: PASSWORD, ...more },
+    });
+  const change = (token: string, id: number, body: object) =>
+    deskbell.call('PATCH', `${TEAM}/${id}`, { token, body });
+  const idOf = async (token: string): Promise<number> => (await me(deskbell, token)).json.id;
+  /** Somebody new, who is signed in. */
+  const joined = async (role = 'user') => {
+    const email = newAddress();
+    const { token } = await invite({ role });
+    assert.equal((await accept(token, { email })).status, 200);
+    const { json } = await login(deskbell, { email, password: PASSWORD });
+    return { email, password: PASSWORD, id: await idOf(json.access_token), ...json };
+  };
+  const eventsOf = async (what: string, token = owners.aurora) =>
+    (await deskbell.call('GET', `/api/v1/audit?what=${what}`, { token })).json;
+
+  it('an invitation is for an address that mail can reach, whose domain has a dot', async () => {
+    const refused = [
+      'bruno@localhost',
+      'bruno@aurora',
+      'bruno@.example',
+      'bruno@aurora..example',
+      'bruno@a.',
+    ];
+    for (const email of refused) {
+      const body = { role: 'user', email };
+      const reply = await deskbell.call('POST', INVITES, { token: owners.aurora, body });
+      assertError(reply, 422, 'VALIDATION_ERROR', 'email');
+      const { token } = await invite();
+      assertError(await accept(token, { email }), 422, 'VALIDATION_ERROR', 'email');
+    }
+    assert.equal((await invite({ role: 'user', email: 'bruno+1@mail.aurora.example' })).mailed, true);
+  });
+
+  it('an invited colleague joins with the link, signs in and answers', async () => {
+    const email = newAddress();
+    const made = await invite({ role: 'user', email, name: 'Bruno Díaz' });
+    assert.equal(made.mailed, true);
+    assert.match(made.link, /^https:\/\/desk\.deskbell\.example\/invite#1\.[\w-]{43}$/);
+    const sent = await mail.mailTo(email);
+    assert.equal(tokenIn(sent), made.token);
+    assert.match(sent.text, /Aurora Coffee invites you/);
+
+    const seen = await look(made.token);
+    assert.deepEqual(seen.json, { shop: 'Aurora Coffee', role: 'user', email, name: 'Bruno Díaz' });
+    assert.equal((await accept(made.token, { email, name: 'Bruno Díaz' })).status, 200);
+    const tokens = (await login(deskbell, { email, password: PASSWORD })).json;
+    const user = (await me(deskbell, tokens.access_token)).json;
+    assert.deepEqual([user.name, user.role, user.email], ['Bruno Díaz', 'user', email]);
+
+    const address = await raise(deskbell, owners.aurora);
+    const answered = await deskbell.call('POST', `${address}/answer`, {
+      token: tokens.access_token,
+      body: { answer: 'Yes, we have.' },
+    });
+    assert.equal(answered.status, 200);
+    const listed = (await deskbell.call('GET', TEAM, { token: tokens.access_token })).json;
+    assert.equal(listed.find(({ id }: { id: number }) => id === user.id).name, 'Bruno Díaz');
+    const [event] = await eventsOf('invite.accepted');
+    assert.equal(event.about.user_id, user.id);
+  });
+
+  it('a link works once, also for many at the same time', async () => {
+    const { token } = await invite();
+    const replies = await Promise.all(Array.from({ length: 5 }, () => accept(token)));
+    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 404, 404, 404, 404]);
+    assertError(await look(token), 404, 'LINK_NOT_FOUND', 'token');
+    assertError(await accept(token), 404, 'LINK_NOT_FOUND', 'token');
+  });
+
+  it('a link that expired, was withdrawn or never existed looks the same', async () => {
+    const withdrawn = await invite();
+    const removed = await deskbell.call('DELETE', `${INVITES}/${withdrawn.id}`, { token: owners.aurora });
+    assert.equal(removed.status, 200);
+    const expired = await invite();
+    const open = await deskbell.call('GET', INVITES, { token: owners.aurora });
+    assert.ok(open.json.some(({ id }: { id: number }) => id === expired.id));
+    assert.ok(!open.text.includes(expired.token));
+    await deskbell.clock.advance(7 * 24 * 60 * 60);
+    const replies = [
+      await look(withdrawn.token),
+      await look(expired.token),
+      await look(withdrawn.token.replace(/^1\./, '2.')),
+      await look(`1.${'A'.repeat(43)}`),
+      await look('nonsense'),
+    ];
+    for (const reply of replies) assertError(reply, 404, 'LINK_NOT_FOUND', 'token');
+    assert.equal(new Set(replies.map(({ text }) => text)).size, 1);
+    Object.assign(owners, { aurora: await deskbell.signIn() });
+    Object.assign(owners, { borealis: await deskbell.signIn(BOREALIS.email, BOREALIS.password) });
+  });
+
+  it('the password must be hard to guess, and an address of another shop is not revealed', async () => {
+    const { token } = await invite();
+    assertError(await accept(token, { password: 'aurora-coffee' }), 422, 'VALIDATION_ERROR', 'password');
+    const same = await accept(token, { email: AURORA.email });
+    const other = await accept(token, { email: BOREALIS.email.toUpperCase() });
+    assertError(same, 422, 'VALIDATION_ERROR', 'email');
+    assert.equal(other.text, same.text);
+    assert.match(same.json.detail, /^This address cannot be used\.$/);
+    for (const email of [
+      'a@b.example, c@d.example',
+      'a@b.example\nbcc: c',
+      'nobody',
+      'a@b.example\0',
+      'a\u0085@b.example',
+    ])
+      assertError(await accept(token, { email }), 422, 'VALIDATION_ERROR', 'email');
+    // The link still works.
+    assert.equal((await accept(token)).status, 200);
+  });
+
+  it('whoever tries many links or many addresses is stopped', async () => {
+    const { token } = await invite();
+    let reply = await accept(token, { email: AURORA.email });
+    for (let n = 0; n < 15 && reply.status !== 429; n += 1)
+      reply = await accept(token, { email: AURORA.email });
+    assertError(reply, 429, 'RATE_LIMITED');
+    assert.ok(Number(reply.headers.get('retry-after')) > 60);
+    for (let n = 0; n < 15 && reply.status !== 404; n += 1) reply = await look(`1.${'B'.repeat(43)}`);
+    for (let n = 0; n < 15 && reply.status !== 429; n += 1) reply = await look(`1.${'B'.repeat(43)}`);
+    assertError(reply, 429, 'RATE_LIMITED');
+    // Others with a right link are not stopped by it.
+    assert.equal((await look(token)).status, 200);
+    await deskbell.clock.advance(16 * 60);
+    assert.equal((await accept(token)).status, 200);
+  });
+
+  it('only owners manage, and only their own team', async () => {
+    const member = await joined();
+    const token = member.access_token;
+    const key = await createKey(deskbell);
+    const { id } = await invite();
+    for (const [method, path, body] of [
+      ['GET', INVITES, undefined],
+      ['POST', INVITES, { role: 'owner' }],
+      ['DELETE', `${INVITES}/${id}`, undefined],
+      ['PATCH', `${TEAM}/${member.id}`, { role: 'owner' }],
+      ['POST', `${TEAM}/1/reset-link`, undefined],
+    ] as const) {
+      assertError(await deskbell.call(method, path, { token, body }), 403, 'FORBIDDEN');
+      assertError(await deskbell.call(method, path, { token: key, body }), 403, 'INSUFFICIENT_SCOPE');
+    }
+    assertError(await deskbell.call('GET', TEAM, { token: key }), 403, 'INSUFFICIENT_SCOPE');
+
+    const foreign = owners.borealis;
+    for (const reply of [
+      await change(foreign, member.id, { disabled: true }),
+      await change(foreign, 987_654, { disabled: true }),
+      await deskbell.call('PATCH', `${TEAM}/abc`, { token: foreign, body: { disabled: true } }),
+      await deskbell.call('POST', `${TEAM}/${member.id}/reset-link`, { token: foreign }),
+      await deskbell.call('POST', `${TEAM}/abc/reset-link`, { token: foreign }),
+    ])
+      assertError(reply, 404, 'USER_NOT_FOUND');
+    const removed = await deskbell.call('DELETE', `${INVITES}/${id}`, { token: foreign });
+    assertError(removed, 404, 'INVITE_NOT_FOUND');
+    const { text } = await deskbell.call('GET', TEAM, { token: foreign });
+    assert.ok(!text.includes(member.email));
+    assert.equal((await me(deskbell, token)).status, 200);
+  });
+
+  it('a disabled colleague is signed out at once, cannot sign in, and keeps the name on the answers', async () => {
+    const member = await joined();
+    const address = await raise(deskbell, owners.aurora);
+    const { access_token: token } = member;
+    await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'From Bruno.' } });
+    const disabled = await change(owners.aurora, member.id, { disabled: true });
+    assert.ok(disabled.json.disabled_at);
+    assertError(await me(deskbell, token), 401, 'INVALID_TOKEN');
+    assertError(await refresh(deskbell, member.refresh_token), 401, 'INVALID_TOKEN');
+    assertError(await login(deskbell, member), 401, 'INVALID_CREDENTIALS');
+    assert.match((await deskbell.call('GET', address, { token: owners.aurora })).text, /Bruno/);
+    assert.equal((await change(owners.aurora, member.id, { disabled: false })).json.disabled_at, null);
+    assert.equal((await login(deskbell, member)).status, 200);
+    assert.equal((await eventsOf('user.disabled'))[0].about.user_id, member.id);
+  });
+
+  it('a new role applies at once', async () => {
+    const member = await joined();
+    await change(owners.aurora, member.id, { role: 'owner' });
+    assertError(await me(deskbell, member.access_token), 401, 'INVALID_TOKEN');
+    const token = (await login(deskbell, member)).json.access_token;
+    assert.equal((await deskbell.call('GET', INVITES, { token })).status, 200);
+    await change(owners.aurora, member.id, { role: 'user' });
+  });
+
+  it('an owner who was removed has no link to come back', async () => {
+    for (const body of [{ role: 'user' }, { disabled: true }]) {
+      const member = await joined();
+      const owner = await joined();
+      await change(owners.aurora, owner.id, { role: 'owner' });
+      const token = (await login(deskbell, owner)).json.access_token;
+      const own = await invite({ role: 'owner' }, token);
+      const others = await invite({ role: 'user' });
+      const made = await deskbell.call('POST', `/api/v1/team/${member.id}/reset-link`, { token });
+      assert.equal(made.status, 200, made.text);
+      assert.equal((await change(owners.aurora, owner.id, body)).status, 200);
+      assert.deepEqual([(await look(own.token)).status, (await look(others.token)).status], [404, 200]);
+      const reset = { token: tokenIn({ text: made.json.link }), password: 'new-and-hard-to-guess-9' };
+      const refused = await deskbell.call('POST', '/api/v1/auth/password/reset', { body: reset });
+      assert.equal(refused.status, 404, refused.text);
+    }
+  });
+
+  it('the last owner who can sign in stays, also when two owners remove each other at the same time', async () => {
+    const borealisId = await idOf(owners.borealis);
+    for (const body of [{ role: 'user' }, { disabled: true }])
+      assertError(await change(owners.borealis, borealisId, body), 409, 'LAST_OWNER');
+
+    for (const body of [{ role: 'user' }, { disabled: true }]) {
+      const email = newAddress();
+      const { token } = await invite({ role: 'owner' }, owners.borealis);
+      assert.equal((await accept(token, { email })).status, 200);
+      const other = { email, password: PASSWORD };
+      const [first, second] = [
+        await deskbell.signIn(BOREALIS.email, BOREALIS.password),
+        await deskbell.signIn(other.email, other.password),
+      ];
+      const secondId = await idOf(second);
+      const replies = await Promise.all([change(first, secondId, body), change(second, borealisId, body)]);
+      const statuses = replies.map(({ status }) => status);
+      assert.equal(statuses.filter((status) => status === 200).length, 1, String(statuses));
+      // Whoever is left repairs the other.
+      const leftToken =
+        statuses[0] === 200 ? await deskbell.signIn(BOREALIS.email, BOREALIS.password) : second;
+      if (statuses[0] === 200) {
+        assert.equal((await change(leftToken, secondId, { disabled: true })).status, 200);
+      } else {
+        await change(await deskbell.signIn(other.email, other.password), borealisId, {
+          ...{ role: 'owner', disabled: false },
+        });
+        const again = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+        assert.equal((await change(again, secondId, { disabled: true })).status, 200);
+      }
+      Object.assign(owners, { borealis: await deskbell.signIn(BOREALIS.email, BOREALIS.password) });
+    }
+  });
+
+  it('a team has a bounded number of open invitations', async () => {
+    const ask = () => deskbell.call('POST', INVITES, { token: owners.borealis, body: { role: 'user' } });
+    // One waits for the other: the last of many at once would wait longer than a request may for a connection.
+    const replies = [];
+    for (let n = 0; n < 43; n += 1) replies.push(await ask());
+    replies.push(...(await Promise.all(Array.from({ length: 12 }, ask))));
+    const open = (await deskbell.call('GET', INVITES, { token: owners.borealis })).json;
+    assert.equal(open.length, 50);
+    const refused = replies.filter(({ status }) => status !== 200);
+    assert.ok(refused.length >= 5);
+    for (const reply of refused) assertError(reply, 409, 'CONFLICT');
+  });
+
+  it('the other sessions end with one request, and this one stays', async () => {
+    const user = await addUser(deskbell);
+    const [here, ...others] = [
+      (await login(deskbell, user)).json,
+      (await login(deskbell, user)).json,
+      (await login(deskbell, user)).json,
+    ];
+    const ended = await deskbell.call('DELETE', '/api/v1/auth/sessions', { token: here.access_token });
+    assert.deepEqual(ended.json, { ended: 2 });
+    for (const other of others) {
+      assertError(await me(deskbell, other.access_token), 401, 'INVALID_TOKEN');
+      assertError(await refresh(deskbell, other.refresh_token), 401, 'INVALID_TOKEN');
+    }
+    assert.equal((await refresh(deskbell, here.refresh_token)).status, 200);
+    const again = await deskbell.call('DELETE', '/api/v1/auth/sessions', { token: here.access_token });
+    assert.deepEqual(again.json, { ended: 0 });
+  });
+
+  it('neither links nor addresses are in a log line', () => {
+    assert.doesNotMatch(deskbell.logged.join(''), /people\.example|\d\.[\w-]{43}/);
+  });
+});

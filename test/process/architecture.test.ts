@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, it } from 'node:test';
+import { EVERYTHING, FOREIGN_TABLES, MAY_IMPORT } from '../support/parts.ts';
+import { root } from '../support/process.ts';
+import { TABLES } from '../support/tables.ts';
+
+const source = join(root, 'src');
+const files = globSync('**/*.ts', { cwd: source }).filter((file) => !file.endsWith('.test.ts'));
+const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
+
+/** Static and dynamic imports, of values and of types. */
+const importsOf = (file: string) =>
+  [...read('src', file).matchAll(/\b(?:from|import)\b\s*\(?\s*'([\w@.][^'\s]*)'/g)].map(([, path]) => path!);
+
+const partOf = (file: string) => (file in MAY_IMPORT ? file : file.split('/')[0]!);
+
+/** The tables in a file's SQL, or in its calls to a function that builds SQL. */
+function tablesIn(file: string): string[] {
+  const text = read('src', file).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+  const named = text.matchAll(
+    /(?:\b(?:from|join|into|update|table|exists)\s+|\btable: '|\binsert\('|\binsertRows(?:<[^(]*>)?\(\s*\w+,\s*')([a-z]+(?:_[a-z]+)*)\b/gi,
+  );
+  const known = Object.values(TABLES).flat();
+  return [...new Set([...named].map(([, name]) => name!))].filter((name) => known.includes(name)).sort();
+}
+
+describe('the source', () => {
+  it('has exactly the parts that this test lists', () => {
+    assert.deepEqual([...new Set(files.map(partOf))].sort(), Object.keys(MAY_IMPORT).sort());
+  });
+
+  for (const [part, allowed] of Object.entries(MAY_IMPORT)) {
+    if (allowed === EVERYTHING) continue;
+    it(`${part} imports ${allowed.length === 0 ? 'none of our files' : `no more than ${allowed.join(', ')}`}`, () => {
+      for (const file of files.filter((one) => partOf(one) === part)) {
+        for (const path of importsOf(file).filter((one) => one.startsWith('.'))) {
+          const target = normalize(join(dirname(file), path));
+          const isAllowed =
+            partOf(target) === part || allowed.some((beginning) => target.startsWith(beginning));
+          assert.ok(isAllowed, `${file} imports ${target}`);
+        }
+      }
+    });
+  }
+
+  it('loads the library of MCP only when an assistant uses it, and OpenTelemetry only if it is set up', () => {
+    const loaded = new Set(['serve.ts']);
+    for (const file of loaded) {
+      const imports = read('src', file).matchAll(/^(?:import|export) (?!type )(?:[^;]*? from )?'([^']+)';/gm);
+      for (const [, path] of imports) {
+        assert.doesNotMatch(path!, /modelcontextprotocol|^\.\.?\/telemetry\//, file);
+        if (path!.startsWith('.')) loaded.add(normalize(join(dirname(file), path!)));
+      }
+    }
+    assert.ok(loaded.has('mcp/routes.ts') && loaded.has('observe.ts'));
+  });
+
+  it('has no cycles between its parts', () => {
+    const imports = new Map<string, Set<string>>();
+    for (const file of files) {
+      const from = file.split('/')[0]!;
+      for (const path of importsOf(file).filter((one) => one.startsWith('.'))) {
+        const to = normalize(join(dirname(file), path)).split('/')[0]!;
+        if (to !== from) imports.set(from, (imports.get(from) ?? new Set()).add(to));
+      }
+    }
+    const done = new Set<string>();
+    const visit = (part: string, path: readonly string[]) => {
+      assert.ok(!path.includes(part), `${path.slice(path.indexOf(part)).join(' -> ')} -> ${part}`);
+      if (done.has(part)) return;
+      for (const next of imports.get(part) ?? []) visit(next, [...path, part]);
+      done.add(part);
+    };
+    assert.ok(imports.size > 10);
+    for (const part of imports.keys()) visit(part, []);
+  });
+
+  for (const file of files.filter((one) => tablesIn(one).length > 0)) {
+    it(`${file} uses only the tables of its own feature`, () => {
+      const own = TABLES[file.split('/')[0]!] ?? [];
+      const foreign = tablesIn(file).filter((table) => !own.includes(table));
+      assert.deepEqual(foreign, FOREIGN_TABLES[file] ?? []);
+    });
+  }
+
+  it('has an owner for every table that the migrations create', () => {
+    const created = readdirSync(join(root, 'migrations')).flatMap((name) =>
+      [...read('migrations', name).matchAll(/^create table (\w+)/gm)].map(([, table]) => table!),
+    );
+    const owned = Object.values(TABLES).flat();
+    // A table that is rebuilt has another name while its rows are copied.
+    for (const table of new Set(created.filter((name) => !name.endsWith('_rebuilt'))))
+      assert.ok(owned.includes(table), `${table} has no owner`);
+    for (const file of Object.keys(FOREIGN_TABLES)) assert.ok(files.includes(file), `${file} does not exist`);
+  });
+
+  it('imports only its own files, Node and the production dependencies of package.json', () => {
+    const { dependencies } = JSON.parse(read('package.json'));
+    for (const file of files) {
+      for (const path of importsOf(file).filter((one) => !/^(\.|node:)/.test(one))) {
+        const name = path
+          .split('/')
+          .slice(0, path.startsWith('@') ? 2 : 1)
+          .join('/');
+        assert.ok(name in dependencies, `${file} imports ${path}`);
+      }
+    }
+  });
+
+  it('reads the environment only in config.ts', () => {
+    const readers = files.filter((file) =>
+      /process\.(env|loadEnvFile)|\[['"]env['"]\]/.test(read('src', file)),
+    );
+    assert.deepEqual(readers, ['config.ts']);
+  });
+});

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { freePort } from '../../scripts/services.ts';
+import type { MerchantId } from '../../src/contract/ids.ts';
+import { FAILURE_REASONS, failureReason } from '../../src/delivery/failures.ts';
+import { insertMerchant } from '../../src/merchants/store.ts';
+import { newSecretKey } from '../../src/secrets.ts';
+import { VERSION } from '../../src/version.ts';
+import { createDemoDatabase, engines } from '../support/databases.ts';
+import { onEachEngine, QUESTION, raise, useDeskbell, useOwners } from '../support/harness.ts';
+import { root, run } from '../support/process.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { metric, namesIn, samplesOf, scrape } from '../support/scrape.ts';
+import { phoneOf, putAll, range } from '../support/shops.ts';
+import { newPhone, useWhatsApp } from '../support/whatsapp.ts';
+
+const WORK = [process.execPath, join(root, 'src', 'cli', 'main.ts'), 'work'];
+
+onEachEngine('a scrape', (engine) => {
+  const deskbell = useDeskbell(engine, { WORKER: 'false' });
+  const tokens = useOwners(deskbell);
+
+  it('says which version runs, on which database', async () => {
+    const samples = await scrape(deskbell);
+    assert.equal(metric(samples, 'deskbell_build_info', { version: VERSION, engine, role: 'server' }), 1);
+    assert.equal(metric(samples, 'deskbell_database_up'), 1);
+    assert.ok(metric(samples, 'deskbell_database_connections_max')! >= 1);
+    for (const state of ['in_use', 'idle', 'waiting']) {
+      assert.ok(metric(samples, 'deskbell_database_connections', { state })! >= 0, state);
+    }
+  });
+
+  it('has the age of the queues of the ten merchants that wait longest, and of the others together', async () => {
+    const { database, clock } = deskbell;
+    clock.stop();
+    const merchantIds: MerchantId[] = [];
+    for (const n of range(1, 13)) {
+      const { id } = await insertMerchant(database, `Shop ${n}`, clock.now());
+      merchantIds.push(id as MerchantId);
+      await putAll(deskbell, [{ merchantId: id as MerchantId, recipient: phoneOf(n) }]);
+      clock.jump(10);
+    }
+    const samples = (await scrape(deskbell)).filter(({ name }) => name === 'deskbell_queue_oldest_seconds');
+    clock.go();
+    const ages = Object.fromEntries(samples.map(({ labels, value }) => [labels.merchant_id, value]));
+    const expected = merchantIds.slice(0, 10).map((id, n) => [String(id), (12 - n) * 10]);
+    assert.deepEqual(ages, Object.fromEntries([...expected, ['others', 20]]));
+    const all = await scrape(deskbell);
+    assert.ok(metric(all, 'deskbell_deliveries_oldest_seconds')! >= 120);
+    assert.ok(metric(all, 'deskbell_queue_overdue_seconds')! >= 120);
+    assert.equal(metric(all, 'deskbell_deliveries_open'), 12);
+  });
+
+  it('counts the questions that wait for an answer', async () => {
+    const waiting = async () => metric(await scrape(deskbell), 'deskbell_asks_waiting');
+    const before = await waiting();
+    const body = { question: 'Do you sell blue umbrellas?', customer: { phone: '+34611550777' } };
+    const { status, text } = await deskbell.call('POST', '/api/v1/ask', { token: tokens.aurora, body });
+    assert.equal(status, 200, text);
+    assert.equal(await waiting(), before! + 1);
+  });
+
+  it('has the age of the oldest event that no worker has put into the queue of its endpoint', async () => {
+    const lag = async () => metric(await scrape(deskbell), 'deskbell_events_lag_seconds');
+    // Nobody reads the events of the merchant, so they wait for nobody.
+    await raise(deskbell, tokens.aurora);
+    assert.equal(await lag(), 0);
+    const receiver = await startReceiver();
+    try {
+      const { status, text } = await deskbell.call('POST', '/api/v1/webhooks', {
+        token: tokens.aurora,
+        body: { url: receiver.url },
+      });
+      assert.equal(status, 200, text);
+      await raise(deskbell, tokens.aurora);
+      deskbell.clock.jump(30);
+      assert.ok((await lag())! >= 30);
+    } finally {
+      await receiver.close();
+    }
+  });
+});
+
+onEachEngine('a message that fails for good', (engine) => {
+  const whatsapp = useWhatsApp(engine);
+  let token = '';
+  before(async () => {
+    token = await whatsapp.deskbell.signIn();
+  });
+  const failed = async (labels: Record<string, string>) =>
+    metric(await scrape(whatsapp.deskbell), 'deskbell_deliveries_failed_total', labels) ?? 0;
+  const lastLine = () => {
+    const line = whatsapp.deskbell.logged.findLast((text) => text.includes('"delivery failed"'));
+    return line === undefined ? undefined : JSON.parse(line);
+  };
+
+  it('is counted by its reason and logged with its ids, when the channel refuses it', async () => {
+    const phone = newPhone();
+    await whatsapp.meta.customerWrites(phone);
+    whatsapp.meta.next({ code: 131026 });
+    const id = await whatsapp.send(phone, { content: 'A text that nobody may read.' });
+    assert.equal(await failed({ channel: 'whatsapp', reason: 'wrong_number' }), 1);
+    const { time, ...line } = lastLine();
+    assert.ok(time);
+    assert.deepEqual(line, {
+      level: 'warn',
+      merchant_id: 1,
+      delivery_id: id,
+      conversation_id: 1,
+      channel: 'whatsapp',
+      reason: 'wrong_number',
+      code: '131026',
+      msg: 'delivery failed',
+    });
+    assert.ok(!whatsapp.deskbell.logged.some((text) => text.includes('nobody may read')));
+    assert.ok(!whatsapp.deskbell.logged.some((text) => text.includes(phone.slice(1))));
+  });
+
+  it('is counted when a status reports it later', async () => {
+    const phone = newPhone();
+    await whatsapp.meta.customerWrites(phone);
+    const id = await whatsapp.send(phone);
+    await whatsapp.meta.report(whatsapp.meta.accepted.at(-1)!, 'failed', { errors: [{ code: 131050 }] });
+    await whatsapp.quiet();
+    assert.equal(await failed({ channel: 'whatsapp', reason: 'customer_refuses' }), 1);
+    assert.equal(lastLine().delivery_id, id);
+  });
+
+  it('is counted once when its number is not valid, even if several answer, and the number is not logged', async () => {
+    const { deskbell } = whatsapp;
+    const address = await raise(deskbell, token);
+    await deskbell.database.run(
+      `update conversations set customer_phone = '12-canary-34' where merchant_id = 1 and id = $1`,
+      [QUESTION.conversation_id],
+    );
+    // With a key it is a transaction, which may be run again.
+    const replies = await Promise.all(
+      range(0, 6).map((n) =>
+        deskbell.call('POST', `${address}/answer`, {
+          token,
+          headers: n % 2 === 0 ? { 'Idempotency-Key': `wrong-number-${n}` } : {},
+          body: { answer: 'Yes.' },
+        }),
+      ),
+    );
+    assert.equal(replies.filter(({ status }) => status === 200).length, 1);
+    assert.equal(await failed({ channel: 'none', reason: 'wrong_number' }), 1);
+    const { json } = await deskbell.call('GET', address, { token });
+    assert.equal(lastLine().delivery_id, json.delivery.id);
+    assert.ok(!deskbell.logged.some((line) => line.includes('canary')));
+  });
+});
+
+describe('the reason of a failure', () => {
+  it('is one of a fixed list, whatever the channel says', () => {
+    const codes = ['HTTP_404', 'HTTP_503', 'ECONNREFUSED', 'TIMEOUT', '131026', '132001', '99', undefined];
+    assert.deepEqual(
+      codes.map((code) => failureReason(code)),
+      [
+        ...['refused', 'receiver_error', 'unreachable', 'no_answer', 'wrong_number', 'template', 'refused'],
+        'other',
+      ],
+    );
+    for (const code of ['', 'a text of the channel', '+34611550101', 'x'.repeat(10_000)]) {
+      assert.ok(FAILURE_REASONS.includes(failureReason(code)), code);
+      assert.equal(failureReason(code), 'other');
+    }
+  });
+});
+
+const needsPostgres = { skip: engines.includes('postgres') ? false : 'needs PostgreSQL' };
+
+describe('a worker', needsPostgres, () => {
+  it('has /metrics and /healthz on METRICS_PORT, with its own attempts', async () => {
+    const shared = await createDemoDatabase('postgres', 'weak');
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    try {
+      const METRICS_TOKEN = 'a-token-for-metrics';
+      const worker = run({ ...shared.env, METRICS_PORT: String(port), METRICS_TOKEN }, WORK);
+      await worker.waitForOutput(/sending messages/);
+      assert.deepEqual(await (await fetch(`${url}/healthz`)).json(), { status: 'ok' });
+      assert.equal((await fetch(`${url}/metrics`)).status, 401);
+      const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
+      const metrics = async () => samplesOf(await (await fetch(`${url}/metrics`, { headers })).text());
+      const first = await metrics();
+      assert.equal(metric(first, 'deskbell_build_info', { role: 'worker', engine: 'postgres' }), 1);
+      assert.equal(metric(first, 'deskbell_database_up'), 1);
+      assert.equal(metric(first, 'deskbell_queue_overdue_seconds') !== undefined, true);
+
+      const second = run({ ...shared.env, METRICS_PORT: String(port) }, WORK);
+      assert.equal((await second.ended).code, 1);
+      assert.match(second.stderr(), /^Port \d+ is in use\. .*METRICS_PORT/);
+      assert.doesNotMatch(second.stdout(), /sending messages/);
+
+      assert.equal((await worker.stop()).code, 0);
+      await assert.rejects(fetch(`${url}/healthz`));
+    } finally {
+      await shared.remove();
+    }
+  });
+
+  it('that cannot start says why and exits, and nothing stays open that looks healthy', {
+    timeout: 60_000,
+  }, async () => {
+    const shared = await createDemoDatabase('postgres', 'weak');
+    const settings = { ...shared.env, METRICS_PORT: String(await freePort()) };
+    try {
+      const first = run(settings, WORK);
+      await first.waitForOutput(/sending messages/);
+      assert.equal((await first.stop()).code, 0);
+      const worker = run({ ...settings, SECRET_KEY: newSecretKey() }, WORK);
+      assert.equal((await worker.ended).code, 1);
+      assert.match(worker.stderr(), /^SECRET_KEY is not the key of this database\..*\n$/);
+      assert.doesNotMatch(worker.stdout(), /sending messages/);
+    } finally {
+      await shared.remove();
+    }
+  });
+});
+
+describe('docs/monitoring.md', () => {
+  const deskbell = useDeskbell('sqlite');
+
+  it('lists exactly our metrics', async () => {
+    const text = readFileSync(join(root, 'docs', 'monitoring.md'), 'utf8');
+    const listed = [...text.matchAll(/^\| `(deskbell_\w+)`/gm)].map(([, name]) => name!);
+    const names = namesIn((await deskbell.call('GET', '/metrics')).text);
+    assert.deepEqual(listed.sort(), names.filter((name) => name.startsWith('deskbell_')).sort());
+  });
+});

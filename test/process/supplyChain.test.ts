@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import {
+  BUNDLED,
+  billOfMaterials,
+  isAllowed,
+  LICENCE_FILE,
+  licenceList,
+  shippedPackages,
+} from '../../scripts/supply-chain.ts';
+import { root } from '../support/process.ts';
+
+describe('the packages that we ship', () => {
+  const shipped = shippedPackages();
+  const names = new Set(shipped.map(({ name }) => name));
+
+  it('are listed with their licences, and the list is current', () => {
+    assert.ok(shipped.length > 100);
+    for (const name of ['fastify', 'react', 'pg-protocol']) assert.ok(names.has(name), name);
+    for (const name of ['vite', 'typescript', '@biomejs/biome']) assert.ok(!names.has(name), name);
+    const hint = 'run "npm run sbom" and commit THIRD_PARTY_LICENCES.md';
+    assert.equal(readFileSync(LICENCE_FILE, 'utf8'), licenceList(shipped), hint);
+  });
+
+  it('all have a licence that we allow', () => {
+    const refused = shipped.filter(({ licence }) => !isAllowed(licence));
+    assert.deepEqual(refused, []);
+  });
+
+  it('include everything that the dashboard imports', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const known = new Set<string>([...BUNDLED, ...Object.keys(dependencies)]);
+    for (const file of globSync('dashboard/src/**/*.{ts,tsx}', { cwd: root })) {
+      const text = readFileSync(join(root, file), 'utf8');
+      for (const [, path] of text.matchAll(/\b(?:from|import)\b\s*\(?\s*'([@\w][^'\s]*)'/g)) {
+        const name = path!
+          .split('/')
+          .slice(0, path!.startsWith('@') ? 2 : 1)
+          .join('/');
+        assert.ok(known.has(name), `${file} imports ${name}: add it to BUNDLED in scripts/supply-chain.ts`);
+      }
+    }
+  });
+
+  it('are the components of the bill of materials', () => {
+    const { metadata, components, dependencies } = billOfMaterials(shipped);
+    const { name, type } = metadata.component;
+    assert.deepEqual([name, type], ['deskbell', 'application']);
+    assert.deepEqual(
+      components.map(({ name, version }) => `${name}@${version}`).sort(),
+      shipped.map(({ name, version }) => `${name}@${version}`).sort(),
+    );
+    assert.equal(dependencies.length, components.length + 1);
+  });
+});
+
+describe('the check of a licence', () => {
+  for (const [licence, expected] of [
+    ['MIT', true],
+    ['(MIT OR GPL-3.0-only)', true],
+    ['MIT AND ISC', true],
+    ['MIT AND GPL-3.0-only', false],
+    ['AGPL-3.0-only', false],
+    ['unknown', false],
+  ] as const) {
+    it(`${expected ? 'allows' : 'refuses'} ${licence}`, () => assert.equal(isAllowed(licence), expected));
+  }
+});

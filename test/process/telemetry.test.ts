@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { freePort } from '../../scripts/services.ts';
+import { readConfig } from '../../src/config.ts';
+import { createLogger, onLogLine } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { createBatches } from '../../src/telemetry/batches.ts';
+import { openTelemetry } from '../../src/telemetry/open.ts';
+import { createDemoDatabase } from '../support/databases.ts';
+import { onEachEngine } from '../support/harness.ts';
+import { type Program, root, run, serve } from '../support/process.ts';
+import { metric, samplesOf } from '../support/scrape.ts';
+import { until } from '../support/shops.ts';
+import { otelEnv, startCollector } from '../support/stand-ins/collector.ts';
+
+const WORK = [process.execPath, join(root, 'src', 'cli', 'main.ts'), 'work'];
+const HOUR_MS = 3_600_000;
+
+interface Line {
+  msg: string;
+  signal?: string;
+  code?: string;
+  dropped?: number;
+}
+const lines: Line[] = [];
+const log = createLogger(
+  { logLevel: 'info', logPretty: false },
+  { write: (line) => lines.push(JSON.parse(line)) },
+);
+const DROPPED = 'OpenTelemetry data dropped';
+const about = ({ msg, code, dropped }: Line) => [msg, code, dropped];
+
+describe('a collector', () => {
+  let dropped = 0;
+  let pausesMs: number[] = [];
+  /** A collector that answers gets long enough for a slow machine: a time-out would be one more attempt. */
+  const batchesTo = (url: string, { everyMs = 1, pause = false, timeoutMs = 30_000 } = {}) => {
+    lines.length = 0;
+    dropped = 0;
+    pausesMs = [];
+    return createBatches<number>({
+      signal: 'traces',
+      target: { url: `${url}/v1/traces`, headers: {}, protocol: 'http/json', timeoutMs },
+      everyMs,
+      bodyOf: (items) => ({
+        resourceSpans: items.map((item) => ({
+          resource: { attributes: [] },
+          scopeSpans: [{ spans: [{ name: `${item}` }] }],
+        })),
+      }),
+      log,
+      onDropped: (_signal, count) => {
+        dropped += count;
+      },
+      ...(pause && {
+        pause: async (ms: number) => {
+          pausesMs.push(Math.ceil(ms / 1000) * 1000);
+        },
+      }),
+    });
+  };
+
+  it('that answers 429 or 503 gets the same spans again, after the time that it asks for', async () => {
+    const collector = await startCollector();
+    const answers: [number, string][] = [
+      [429, '120'],
+      [503, '86400'],
+    ];
+    collector.answer = (response) => {
+      const [status, after] = answers.shift() ?? [200, '0'];
+      response.writeHead(status, { 'retry-after': after, 'content-type': 'application/json' }).end('{}');
+    };
+    const batches = batchesTo(collector.url, { pause: true });
+    batches.add(1);
+    await until('three requests', () => collector.received.length === 3);
+    const [first, ...others] = collector.received.map(({ body }) => body.toString());
+    for (const body of others) assert.equal(body, first);
+    // It gets no more than five minutes.
+    assert.deepEqual(pausesMs, [120_000, 300_000]);
+    await batches.close();
+    assert.deepEqual([collector.received.length, dropped], [3, 0]);
+    await collector.close();
+  });
+
+  it('that asks for a pause gets it also before the next spans', async () => {
+    const collector = await startCollector();
+    collector.answer = (response) => response.writeHead(503, { 'retry-after': '60' }).end();
+    const batches = batchesTo(collector.url, { pause: true });
+    const startedAt = performance.now();
+    batches.add(1);
+    await until('the attempts are over', () => dropped === 1);
+    assert.deepEqual([collector.received.length, pausesMs], [5, Array(4).fill(60_000)]);
+    batches.add(2);
+    await until('the next request', () => collector.received.length > 5);
+    // What is left of the pause when they come.
+    const passedMs = performance.now() - startedAt;
+    assert.ok(pausesMs[4]! <= 60_000 && pausesMs[4]! >= 60_000 - passedMs, `${pausesMs[4]} ms`);
+    await batches.close();
+    await collector.close();
+  });
+
+  it('that refuses a request for good does not get it again; a line has the count, and one says when it works', async () => {
+    const collector = await startCollector();
+    collector.answer = (response) => response.writeHead(400).end();
+    const batches = batchesTo(collector.url);
+    for (const n of [1, 2, 3]) {
+      batches.add(n);
+      await until('it was dropped', () => dropped === n);
+    }
+    assert.equal(collector.received.length, 3);
+    assert.deepEqual(lines.map(about), [[DROPPED, 'HTTP_400', 1]]);
+    collector.answer = undefined;
+    batches.add(4);
+    await until('it works again', () => lines.length > 1);
+    await batches.close();
+    // The others are in the next line, which is a minute later, or at the end.
+    assert.deepEqual(lines.slice(1).map(about), [
+      ['the OpenTelemetry collector works again', undefined, undefined],
+      [DROPPED, 'HTTP_400', 2],
+    ]);
+    await collector.close();
+  });
+
+  it('that takes only a part is not asked again, and what it refuses is counted', async () => {
+    const collector = await startCollector();
+    collector.answer = (response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ partialSuccess: { rejectedSpans: '1', errorMessage: 'too long' } }));
+    const batches = batchesTo(collector.url);
+    batches.add(1);
+    await until('it is logged', () => lines.length > 0);
+    assert.deepEqual([...lines.map(about), dropped], [[DROPPED, 'REJECTED', 1], 1]);
+    await batches.close();
+    assert.equal(collector.received.length, 1);
+    await collector.close();
+  });
+
+  it('that never answers costs a bounded queue, stopping does not wait for it, and all that is lost is counted', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as { port: number };
+    const batches = batchesTo(`http://127.0.0.1:${port}`, { timeoutMs: 500 });
+    for (let n = 0; n < 100_000; n += 1) batches.add(n);
+    assert.equal(dropped, 100_000 - 2048);
+    const startedAt = performance.now();
+    await batches.close();
+    assert.ok(performance.now() - startedAt < 10_000);
+    assert.equal(dropped, 100_000);
+    assert.equal(
+      lines.reduce((sum, line) => sum + line.dropped!, 0),
+      100_000,
+    );
+    assert.equal(lines.length, 2);
+    assert.deepEqual(new Set(lines.at(-1)!.code!.split(', ')), new Set(['QUEUE_FULL', 'TIMEOUT', 'STOPPED']));
+    silent.closeAllConnections();
+    silent.close();
+  });
+
+  it('gets a full batch without delay', async () => {
+    const collector = await startCollector();
+    const batches = batchesTo(collector.url, { everyMs: HOUR_MS });
+    for (let n = 0; n < 600; n += 1) batches.add(n);
+    await until('all', () => collector.received.length === 2);
+    await batches.close();
+    assert.equal(dropped, 0);
+    await collector.close();
+  });
+
+  it('gets metrics no earlier than it asks for', async () => {
+    const collector = await startCollector();
+    let isBusy = true;
+    collector.answer = (response) => {
+      response.writeHead(isBusy ? 503 : 200, { 'retry-after': '1' }).end();
+      isBusy = false;
+    };
+    lines.length = 0;
+    const metrics = createMetrics({ version: '1', engine: 'sqlite', role: 'server' });
+    const config = readConfig({
+      ...otelEnv(collector),
+      OTEL_TRACES_EXPORTER: 'none',
+      OTEL_LOGS_EXPORTER: 'none',
+      OTEL_METRIC_EXPORT_INTERVAL: '100',
+    }).telemetry!;
+    const telemetry = openTelemetry({
+      config,
+      log,
+      metrics,
+      updateFigures: async () => {},
+      role: 'server',
+    });
+    await until('the next metrics', () => collector.received.length >= 2);
+    const [first, second] = collector.received.map(({ atMs }) => atMs);
+    assert.ok(second! - first! > 900, `${second! - first!} ms`);
+    await telemetry.close();
+    const { dropped: points, ...line } = lines[0]!;
+    assert.deepEqual([line.signal, line.code], ['metrics', 'HTTP_503']);
+    const counted = metric(samplesOf(await metrics.text()), 'deskbell_telemetry_dropped_total', {
+      signal: 'metrics',
+    });
+    assert.ok(points! > 10);
+    assert.equal(counted, points);
+    await collector.close();
+  });
+});
+
+describe('log lines', () => {
+  it('reach the collector also when they are printed for a person', () => {
+    const printed: string[] = [];
+    const { telemetry } = readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' });
+    const pretty = createLogger(
+      { logLevel: 'info', logPretty: true, telemetry },
+      { write: (line) => printed.push(line) },
+    );
+    const heard: string[] = [];
+    const unsubscribe = onLogLine((line) => heard.push(line));
+    pretty.info({ n: 1 }, 'hello');
+    unsubscribe();
+    assert.equal(JSON.parse(heard[0]!).msg, 'hello');
+    assert.match(printed[0]!, /hello.*n=1/);
+  });
+});
+
+onEachEngine('what a process has not exported yet', (engine) => {
+  const rarely = {
+    OTEL_BSP_SCHEDULE_DELAY: '600000',
+    OTEL_METRIC_EXPORT_INTERVAL: String(HOUR_MS),
+    LOG_PRETTY: 'false',
+  };
+
+  it('is sent when it stops: traces, metrics and logs up to the last line', async () => {
+    const collector = await startCollector();
+    const database = await createDemoDatabase(engine, 'weak');
+    const env = { ...database.env, ...otelEnv(collector), ...rarely };
+    const server = await serve(env);
+    const processes: Program[] = [server];
+    if (engine === 'postgres') {
+      const worker = run(env, WORK);
+      processes.push(worker);
+      await worker.waitForOutput(/sending messages/);
+    }
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+    assert.deepEqual(collector.received, []);
+    for (const one of processes) assert.equal((await one.stop()).code, 0);
+    assert.ok(collector.spans().some(({ attributes }) => attributes['http.route'] === '/readyz'));
+    const paths = collector.received.map(({ path }) => path).sort();
+    assert.equal(paths.filter((path) => path === '/v1/metrics').length, processes.length);
+    assert.equal(collector.logs().filter(({ body }) => body === 'stopped').length, processes.length);
+    assert.equal(collector.lastValue('deskbell_http_requests_total', { route: '/readyz' }), 1);
+    assert.equal(collector.lastValue('deskbell_database_up'), 1);
+    await collector.close();
+    await database.remove();
+  });
+
+  it('is counted as dropped if no collector responds, and nothing changes for users', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const database = await createDemoDatabase(engine, 'weak');
+    const server = await serve({ ...database.env, ...otelEnv({ url }), LOG_PRETTY: 'false' });
+    for (let n = 0; n < 20; n += 1) assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+    const droppedMetrics = async () =>
+      metric(
+        samplesOf(await (await fetch(`${server.url}/metrics`)).text()),
+        'deskbell_telemetry_dropped_total',
+        { signal: 'metrics' },
+      )!;
+    await until('it is counted', async () => (await droppedMetrics()) > 0);
+    assert.equal((await server.stop()).code, 0);
+    const printed = server
+      .stdout()
+      .split('\n')
+      .filter((line) => line.includes(DROPPED))
+      .map((line) => JSON.parse(line) as Line);
+    for (const signal of ['traces', 'metrics', 'logs']) {
+      const own = printed.filter((line) => line.signal === signal);
+      assert.ok(own.length >= 1 && own.length <= 2, signal);
+      for (const { code, dropped } of own) {
+        assert.match(code!, /ECONNREFUSED/);
+        assert.ok(dropped! > 0);
+      }
+    }
+    await database.remove();
+  });
+});

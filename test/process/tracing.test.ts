@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { ConfigError, readConfig } from '../../src/config.ts';
+import { encodeRequest, readRejected } from '../../src/telemetry/protobuf.ts';
+import { createTracer, parseTraceparent } from '../../src/telemetry/tracer.ts';
+import { createDemoDatabase, type TestDatabase } from '../support/databases.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../support/harness.ts';
+import { type Program, root, run, type Serving, serve } from '../support/process.ts';
+import { type Receiver, startReceiver, webhookEnv } from '../support/receiver.ts';
+import { until } from '../support/shops.ts';
+import { type Collector, type ExportedSpan, otelEnv, startCollector } from '../support/stand-ins/collector.ts';
+
+const WORK = [process.execPath, join(root, 'src', 'cli', 'main.ts'), 'work'];
+const CANARY = 'a-canary-in-a-question';
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const PARENT = '00f067aa0ba902b7';
+/** As OpenTelemetry's own packages encode the span of the test below. */
+const SPAN_BYTES =
+  '0a83010a150a130a0c736572766963652e6e616d6512030a0164126a0a060a017312013112600a104bf92f3577b34da6a3ce929d0e0e4736120800f067aa0ba902b72a016e30023901002a36fe9c97174102002a36fe9c97174a080a0169120318ac024a070a0162120210014a0e0a0164120921000000000000e03f7a021802850101000000';
+
+onEachEngine('with an OpenTelemetry collector', (engine) => {
+  let collector: Collector;
+  let receiver: Receiver;
+  let database: TestDatabase;
+  let server: Serving;
+  let worker: Program | undefined;
+  let token = '';
+  before(async () => {
+    collector = await startCollector();
+    receiver = await startReceiver();
+    database = await createDemoDatabase(engine, 'weak');
+    const env = { ...database.env, ...webhookEnv(receiver), ...otelEnv(collector), CHANNEL: 'webhook' };
+    server = await serve({ ...env, WORKER: String(engine === 'sqlite') });
+    if (engine === 'postgres') {
+      worker = run(env, WORK);
+      await worker.waitForOutput(/sending messages/);
+    }
+    token = (await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token;
+  });
+  after(async () => {
+    await server?.stop();
+    await worker?.stop();
+    await collector?.close();
+    await receiver?.close();
+    await database?.remove();
+  });
+
+  const traced = (span: ExportedSpan) => span.traceId === TRACE;
+
+  it('a request, its SQL, its message in the queue and the call to the webhook are one trace', async () => {
+    const context = { question: `${CANARY}?` };
+    const raised = await call(server.url, 'POST', `${NOTIFICATIONS}/request`, {
+      token,
+      body: { ...QUESTION, context },
+    });
+    const headers = { traceparent: `00-${TRACE}-${PARENT}-01` };
+    const address = raised.headers.get('location')!;
+    const body = { answer: `Yes, ${CANARY}.` };
+    const reply = await call(server.url, 'POST', `${address}/answer`, { token, body, headers });
+    assert.equal(reply.status, 200, reply.text);
+
+    const request = await collector.span('the request', (span) => traced(span) && span.kind === 2);
+    assert.equal(request.parentSpanId, PARENT);
+    assert.equal(request.attributes['http.request.method'], 'POST');
+    assert.match(String(request.attributes['http.route']), /:notification_id\/answer$/);
+    assert.equal(request.name, `POST ${request.attributes['http.route']}`);
+    assert.equal(request.attributes['http.response.status_code'], 200);
+    assert.equal(request.attributes['deskbell.merchant_id'], 1);
+    assert.equal(request.resource['service.name'], 'deskbell');
+    assert.equal(request.resource['deployment.environment.name'], 'test');
+
+    const delivery = await collector.span('the delivery', (span) => traced(span) && span.kind === 5);
+    assert.equal(delivery.resource['deskbell.role'], engine === 'postgres' ? 'worker' : 'server');
+    assert.equal(delivery.parentSpanId, request.spanId);
+    const sent = await collector.span('the call', (span) => traced(span) && span.name === 'send webhook');
+    assert.equal(sent.parentSpanId, delivery.spanId);
+    assert.equal(sent.attributes['deskbell.outcome'], 'sent');
+    await until('it arrived', () => receiver.received.length > 0);
+    assert.equal(receiver.received[0]!.headers.traceparent, `00-${TRACE}-${sent.spanId}-01`);
+
+    const spans = collector.spans().filter(traced);
+    const byId = new Map(spans.map((span) => [span.spanId, span]));
+    const sql = spans.filter((span) => 'db.query.text' in span.attributes);
+    assert.ok(sql.length >= 3);
+    for (const { attributes } of sql) {
+      assert.equal(attributes['db.system.name'], engine === 'postgres' ? 'postgresql' : 'sqlite');
+    }
+    const written = sql.find(({ name }) => name === 'INSERT deliveries')!;
+    assert.match(String(written.attributes['db.query.text']), /^update notifications; .*insert deliveries/);
+    // Every span leads to the caller's.
+    for (const span of spans) {
+      let top = span;
+      while (top.parentSpanId !== PARENT) {
+        const parent = byId.get(top.parentSpanId!);
+        assert.ok(parent, `${top.name} has no parent`);
+        top = parent;
+      }
+    }
+  });
+
+  it('of requests at the same moment, each has a trace of its own, down to the call', async () => {
+    const raised = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION }),
+      ),
+    );
+    const before = receiver.received.length;
+    const traceOf = (index: number) => `${index + 1}`.padStart(32, 'a');
+    const write = async (path: string, body: object, index: number, flags: string) => {
+      const headers = { traceparent: `00-${traceOf(index)}-${PARENT}-${flags}` };
+      const reply = await call(server.url, 'POST', path, { token, body, headers });
+      assert.equal(reply.status, 200, reply.text);
+    };
+    await Promise.all(
+      raised.flatMap(({ headers }, index) => [
+        write(`${headers.get('location')}/answer`, { answer: `Answer ${index}` }, index, '01'),
+        // Nobody wants a trace of these.
+        write('/api/v1/conversation/1/send', { text: `Sent ${index}` }, index + raised.length, '00'),
+      ]),
+    );
+    const calls = () => receiver.received.slice(before);
+    await until('all are sent', () => calls().length === 2 * raised.length);
+    const traces = new Map(
+      calls().map(({ json, headers }) => [json.data.content, String(headers.traceparent).split('-')[1]!]),
+    );
+    for (const index of raised.keys()) {
+      assert.equal(traces.get(`Answer ${index}`), traceOf(index));
+      assert.doesNotMatch(traces.get(`Sent ${index}`)!, /^a{30}/);
+    }
+  });
+
+  it('log lines have the ids of the trace, on standard output and in what is exported', async () => {
+    const find = () => collector.logs().find((log) => log.traceId === TRACE && log.body === 'request');
+    await until('the log', find);
+    const logged = find()!;
+    assert.equal(logged.severityText, 'INFO');
+    await server.waitForOutput(new RegExp(`"trace_id":"${TRACE}","span_id":"${logged.spanId}"`));
+  });
+
+  it('the metrics are those of Prometheus', async () => {
+    await until('metrics', () => collector.metricNames().includes('deskbell_http_requests_total'));
+    const { text } = await call(server.url, 'GET', '/metrics');
+    const exported = collector.metricNames().filter((name) => name.startsWith('deskbell_'));
+    for (const name of exported) assert.match(text, new RegExp(`^# TYPE ${name} `, 'm'));
+    for (const name of ['deskbell_http_request_seconds', 'deskbell_queue_overdue_seconds']) {
+      assert.ok(exported.includes(name), name);
+    }
+  });
+
+  it('nothing that is exported has a number, a text, an e-mail address, a password or a token', async () => {
+    const { recipient } = receiver.received[0]!.json.data;
+    assert.match(recipient, /^\+\d{8,}$/);
+    const all = collector.received.map(({ body }) => body.toString()).join('\n');
+    assert.ok(all.length > 1000);
+    for (const secret of [CANARY, AURORA.email, AURORA.password, token, 'a key', recipient.slice(1)]) {
+      assert.ok(!all.includes(secret), secret);
+    }
+    for (const { headers } of collector.received) assert.equal(headers['api-key'], 'a key');
+  });
+});
+
+describe('OTLP in its binary form', () => {
+  it('has the bytes of the published messages', () => {
+    const body = {
+      resourceSpans: [
+        {
+          resource: { attributes: [{ key: 'service.name', value: { stringValue: 'd' } }] },
+          scopeSpans: [
+            {
+              scope: { name: 's', version: '1' },
+              spans: [
+                {
+                  traceId: TRACE,
+                  spanId: PARENT,
+                  name: 'n',
+                  kind: 2,
+                  startTimeUnixNano: '1700000000000000001',
+                  endTimeUnixNano: '1700000000000000002',
+                  attributes: [
+                    { key: 'i', value: { intValue: '300' } },
+                    { key: 'b', value: { boolValue: true } },
+                    { key: 'd', value: { doubleValue: 0.5 } },
+                  ],
+                  status: { code: 2 },
+                  flags: 1,
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    };
+    assert.equal(encodeRequest('traces', body).toString('hex'), SPAN_BYTES);
+  });
+
+  it('says in its response how much was refused', () => {
+    assert.equal(readRejected(Buffer.alloc(0)), 0);
+    assert.equal(readRejected(Buffer.from('0a0508ac02120078', 'hex')), 300);
+  });
+});
+
+describe('tracing', () => {
+  const recorded: unknown[] = [];
+  const start = (settings: Record<string, string>, parent?: string) => {
+    const config = readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', ...settings })
+      .telemetry!;
+    return createTracer(config, (span) => recorded.push(span)).start('x', 'server', {}, parent);
+  };
+
+  it('follows the sampler', () => {
+    const yes = `00-${TRACE}-${PARENT}-01`;
+    const no = `00-${TRACE}-${PARENT}-00`;
+    const sampled = (OTEL_TRACES_SAMPLER: string, parent?: string, OTEL_TRACES_SAMPLER_ARG = '0') =>
+      start({ OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG }, parent).isRecorded;
+    assert.deepEqual([sampled('parentbased_always_on'), sampled('parentbased_always_on', no)], [true, false]);
+    assert.deepEqual(
+      [sampled('parentbased_always_off'), sampled('parentbased_always_off', yes)],
+      [false, true],
+    );
+    assert.deepEqual([sampled('always_on', no), sampled('always_off', yes)], [true, false]);
+    assert.deepEqual([sampled('traceidratio', yes), sampled('traceidratio', no, '1')], [false, true]);
+    assert.deepEqual(
+      [sampled('parentbased_traceidratio', yes), sampled('parentbased_traceidratio')],
+      [true, false],
+    );
+    // One that is not recorded keeps the trace, and says so to the next system.
+    assert.equal(start({}, no).traceparent, no);
+  });
+
+  it('ignores a traceparent that is not valid', () => {
+    for (const text of [
+      '',
+      'x',
+      `ff-${TRACE}-${PARENT}-01`,
+      `00-${'0'.repeat(32)}-${PARENT}-01`,
+      `00-${TRACE}-${'0'.repeat(16)}-01`,
+      `00-${TRACE.toUpperCase()}-${PARENT}-01`,
+      `00-${TRACE}-${PARENT}-01-more`,
+      `00-${TRACE}-${PARENT}-01${' '.repeat(10_000)}`,
+    ]) {
+      assert.equal(parseTraceparent(text), undefined, text);
+      assert.notEqual(start({}, text).traceId, TRACE);
+    }
+    assert.equal(parseTraceparent(`01-${TRACE}-${PARENT}-01-more`)?.traceId, TRACE);
+  });
+
+  it('is off without an endpoint, with OTEL_SDK_DISABLED and with none', () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318/' };
+    assert.equal(readConfig({ OTEL_SERVICE_NAME: 'x' }).telemetry, undefined);
+    assert.equal(readConfig({ ...endpoint, OTEL_SDK_DISABLED: 'true' }).telemetry, undefined);
+    const { telemetry } = readConfig({ ...endpoint, OTEL_LOGS_EXPORTER: 'none' });
+    assert.equal(telemetry?.logs, undefined);
+    assert.equal(telemetry?.traces?.url, 'http://127.0.0.1:4318/v1/traces');
+    const own = readConfig({ ...endpoint, OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://127.0.0.1:9/m' });
+    assert.equal(own.telemetry?.metrics?.url, 'http://127.0.0.1:9/m');
+  });
+
+  it('refuses wrong settings without repeating what may be a token', () => {
+    for (const settings of [
+      { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+      { OTEL_EXPORTER_OTLP_HEADERS: 'hunter2' },
+      { OTEL_EXPORTER_OTLP_HEADERS: 'a=%zz' },
+      { OTEL_TRACES_SAMPLER_ARG: 'half' },
+      { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' },
+    ]) {
+      const [key] = Object.keys(settings);
+      assert.throws(
+        () => readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', ...settings }),
+        (error) =>
+          error instanceof ConfigError &&
+          error.message.startsWith(key!) &&
+          !error.message.includes('hunter2'),
+      );
+    }
+  });
+});

@@ -1,0 +1,232 @@
+import { caughtBy, type Mutation } from './mutation.ts';
+
+/** Tokens, the keys that sign them, and sessions. */
+export const SESSION_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('test/release/faults/tokens.test.ts', [
+    {
+      name: 'the algorithm of a token is not pinned',
+      file: 'src/auth/tokens.ts',
+      find: 'algorithms: [ALGORITHM],',
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+    {
+      name: 'the audience of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'audience: KINDS[kind].audience,',
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+    {
+      name: 'the issuer of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'issuer: settings.issuer,',
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+    {
+      name: 'the type of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'typ: KINDS[kind].typ,',
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+    {
+      name: 'a token is accepted in several encodings',
+      file: 'src/auth/tokens.ts',
+      find: `if (Buffer.from(part, 'base64url').toString('base64url') !== part) throw tokenInvalid();`,
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+  ]),
+  ...caughtBy('test/contract/tokens.test.ts', [
+    {
+      name: 'the expiry of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'currentDate: now(),',
+      replace: 'currentDate: new Date(0),',
+      test: 'an access token works for its fifteen minutes and is TOKEN_EXPIRED after that',
+    },
+    {
+      name: 'a refresh token is accepted as an access token',
+      file: 'src/auth/tokens.ts',
+      find: `refresh: { typ: 'rt+jwt', audience: 'deskbell:refresh' },`,
+      replace: `refresh: { typ: 'at+jwt', audience: 'deskbell:api' },`,
+      test: 'neither kind of token is accepted as the other',
+    },
+    {
+      name: 'a session that was signed out still refreshes',
+      file: 'src/auth/sessions/store.ts',
+      find: 's.user_id = u.id and s.revoked_at is null',
+      replace: 's.user_id = u.id',
+      test: 'signing out ends that session and no other',
+    },
+    {
+      name: 'a new password leaves the sessions open',
+      file: 'src/auth/users.ts',
+      find: '  await endSessionsOf(tx, user.id, at, sessionId);\n',
+      replace: '',
+      test: 'a new password ends all sessions of its user, and nobody else’s',
+    },
+  ]),
+  ...caughtBy('test/contract/signingKeys.test.ts', [
+    {
+      name: 'a removed key signs tokens if the new one cannot be decrypted',
+      file: 'src/auth/keys.ts',
+      find: 'signer = nextSigner;',
+      replace: 'signer = nextSigner ?? signer;',
+      test: 'a key that cannot be decrypted signs nobody in: no token is issued that would be refused',
+    },
+    {
+      name: 'tokens of a removed key stay in the cache',
+      file: 'src/auth/tokens.ts',
+      find: 'if (generation !== verifiedGeneration) {',
+      replace: 'if (verified.size > CACHED_MAX) {',
+      test: 'tokens of a removed key are INVALID_TOKEN, even those that were used before',
+    },
+  ]),
+  ...caughtBy('test/contract/revocation.test.ts', [
+    {
+      name: 'revocations do not reach other processes',
+      file: 'src/auth/sessions/revocations.ts',
+      find: `  const unsubscribe = database.listen(REVOCATIONS, readOrRetry);
+  const interval = setInterval(() => {`,
+      replace: `  const unsubscribe = () => {};
+  const interval = setInterval(() => {
+    if (REVOCATIONS) return;`,
+      test: 'access ends in every process',
+    },
+    {
+      name: 'a session ends, but its access tokens still work',
+      file: 'src/auth/sessions/store.ts',
+      find: 'for (let from = 0; from < ended.length; from += ENDED_AT_ONCE) {',
+      replace: 'for (let from = 9; from < ended.length; from += ENDED_AT_ONCE) {',
+      test: 'a transaction that commits after others with higher ids is noticed',
+    },
+    {
+      name: 'without a signal, revocations are not noticed',
+      file: 'src/auth/sessions/revocations.ts',
+      find: '    if (!reading) readOrRetry();',
+      replace: '    if (failing) readOrRetry();',
+      test: 'a command in another process ends the tokens and streams of a running server',
+    },
+    {
+      name: 'a revocation that commits late is missed',
+      file: 'src/auth/sessions/revocations.ts',
+      find: 'if (at > startedAt - REREAD_MS) continue;',
+      replace: 'if (at > startedAt) continue;',
+      test: 'a transaction that commits after others with higher ids is noticed',
+    },
+    {
+      name: 'a token in the cache survives its session',
+      file: 'src/auth/tokens.ts',
+      find: ' && !isRevoked(caller) ? caller : undefined;',
+      replace: ' ? caller : undefined;',
+      test: 'signing out ends access tokens that were used before, and event streams',
+    },
+    {
+      name: 'an event stream survives its session',
+      file: 'src/live/routes.ts',
+      find: 'isRevoked = true;\n          stream.end();',
+      replace: 'isRevoked = true;',
+      test: 'signing out ends access tokens that were used before, and event streams',
+    },
+  ]),
+  ...caughtBy('test/contract/refresh-tokens.test.ts', [
+    {
+      name: 'a replaced refresh token is accepted',
+      file: 'src/auth/sessions/sessions.ts',
+      find: 'if (!isCurrent && !isUnanswered && !(rotatedNow && generation === session.generation - 1)) {',
+      replace: 'if (generation > session.generation) {',
+      test: 'a replaced token that is used again ends the session and its access tokens',
+    },
+    {
+      name: 'the oldest session of a user does not end',
+      file: 'src/auth/signIn.ts',
+      find: 'await endOldestSessions(database, account, sessionsPerUser, attempt.at);',
+      replace: 'if (sessionsPerUser === 0) await endOldestSessions(database, account, 0, attempt.at);',
+      test: 'are at most twenty: the one that was not used for longest ends',
+    },
+    {
+      name: 'a session that is not used never ends',
+      file: 'src/auth/sessions/sessions.ts',
+      find: 'if (Date.parse(session.last_used_at) < idleSince().getTime()) throw tokenExpired();',
+      replace: '',
+      test: 'ends after SESSION_IDLE_DAYS, and every refresh prolongs it',
+    },
+    {
+      name: 'a user can end another user’s session',
+      file: 'src/auth/sessions/store.ts',
+      find: 'where id = $2 and user_id = $1 and revoked_at is null\n',
+      replace: 'where id = $2 and user_id <> -$1 and revoked_at is null\n',
+      test: 'can be ended one by one, and only by their user',
+    },
+  ]),
+  ...caughtBy('test/contract/session.test.ts', [
+    {
+      name: 'a stolen cookie can be used without being replaced',
+      file: 'src/auth/sessions/sessions.ts',
+      find: '    if (isDashboard && !byBrowser) throw tokenInvalid();\n',
+      replace: '',
+      test: 'the API refuses the token of the cookie, which it would not replace',
+    },
+    {
+      name: 'a thief gets the current cookie right after its owner',
+      file: 'src/auth/sessions/sessions.ts',
+      find: ' && session.address === address',
+      replace: '',
+      test: 'an old cookie that is used elsewhere, right after the owner, ends the session as well',
+    },
+    {
+      name: 'the cookie is replaced for every tab',
+      file: 'src/auth/sessions/sessions.ts',
+      find: 'const rotates = rotate && !rotatedNow;',
+      replace: 'const rotates = rotate;',
+      test: 'nobody is signed out by tabs that refresh at the same time',
+    },
+    {
+      name: 'a browser that lost a response is signed out',
+      file: 'src/auth/sessions/sessions.ts',
+      find: 'const isUnanswered = byBrowser && generation === session.used_generation;',
+      replace: 'const isUnanswered = false;',
+      test: 'nobody is signed out because a response was lost, even if the next try is a day later',
+    },
+    {
+      name: 'the cookie can be read by scripts',
+      file: 'src/auth/sessions/cookie.ts',
+      find: 'httpOnly: true',
+      replace: 'httpOnly: false',
+      test: 'no script can read the cookie, no other site can send it, no other path receives it',
+    },
+    {
+      name: 'other sites can make a browser send the cookie',
+      file: 'src/auth/sessions/cookie.ts',
+      find: `sameSite: 'strict'`,
+      replace: `sameSite: 'none'`,
+      test: 'no script can read the cookie, no other site can send it, no other path receives it',
+    },
+    {
+      name: 'the cookie is not Secure behind https',
+      file: 'src/auth/sessions/cookie.ts',
+      find: `reply.request.protocol === 'https'`,
+      replace: 'false',
+      test: 'the cookie is Secure only if the browser uses https',
+    },
+    {
+      name: 'another site’s page can use the session',
+      file: 'src/auth/sessions/routes.ts',
+      find: `headers[DASHBOARD_HEADER] !== '1' || (site !== undefined && site !== 'same-origin')`,
+      replace: `headers[DASHBOARD_HEADER] !== '1' && site !== undefined`,
+      test: 'a request from another site is forbidden, and changes nothing',
+    },
+  ]),
+  ...caughtBy('test/features/people/demoUsers.test.ts', [
+    {
+      name: 'a proxy’s visitors get the demo’s passwords',
+      file: 'src/http/address.ts',
+      find: ' && !PROXY_HEADERS.some((name) => name in request.headers)',
+      replace: '',
+      test: 'are listed only for callers on the same machine, while they exist and have their demo passwords',
+    },
+  ]),
+];

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { UserId } from '../../src/contract/ids.ts';
+import { SCOPE_NAMES } from '../../src/contract/machineKeys.ts';
+import { CHANGES, type Database, type Engine } from '../../src/database/database.ts';
+import { BOREALIS, type Deskbell, startDeskbell } from './harness.ts';
+import { createKey } from './machineKeys.ts';
+import { type Embeddings, startEmbeddings } from './stand-ins/embeddings.ts';
+import { AURORA_ID, learn } from './teaching.ts';
+
+const ALMA = 1 as UserId;
+export const EMBEDDINGS_KEY = 'sk-test-of-embeddings';
+
+type Options = Parameters<typeof startEmbeddings>[0];
+
+export const embeddingsEnv = ({ url }: Pick<Embeddings, 'url'>) => ({
+  EMBEDDINGS_URL: url,
+  EMBEDDINGS_MODEL: 'meaning-1',
+  EMBEDDINGS_API_KEY: EMBEDDINGS_KEY,
+  // The machine may pause.
+  EMBEDDINGS_TIMEOUT_MS: '3000',
+});
+
+/** A server with an embeddings endpoint, and functions to write documents as Aurora by default. */
+export function useEmbeddings(engine: Engine, options: Options = {}) {
+  const deskbell = {} as Deskbell;
+  const endpoint = {} as Embeddings;
+  // Keys: the tests move the clock by days, and tokens expire.
+  const tokens = { aurora: '', borealis: '' };
+  before(async () => {
+    replaceWith(endpoint, await startEmbeddings({ apiKey: EMBEDDINGS_KEY, ...options }));
+    Object.assign(deskbell, await startDeskbell(engine, embeddingsEnv(endpoint)));
+    tokens.aurora = await createKey(deskbell, SCOPE_NAMES);
+    tokens.borealis = await createKey(deskbell, SCOPE_NAMES, BOREALIS);
+  });
+  after(async () => {
+    await deskbell.close?.();
+    await endpoint.close?.();
+  });
+
+  /** An answer becomes a document. Returns its id. */
+  const write = async (
+    question: string,
+    answer = 'See our page.',
+    merchantId = AURORA_ID,
+  ): Promise<number> => {
+    const lesson = { question, answer, documentId: undefined, notificationId: 12, at: deskbell.clock.now() };
+    const { documentId } = await deskbell.database.transaction((tx) =>
+      learn(tx, merchantId, { ...lesson, author: { userId: ALMA, keyId: null } }),
+    );
+    deskbell.database.signal(CHANGES);
+    return documentId;
+  };
+  /** A pause after a failure is over. */
+  const afterPause = () => {
+    deskbell.clock.jump(3600);
+    deskbell.database.signal(CHANGES);
+  };
+  return {
+    ...{ deskbell, endpoint, tokens, write, afterPause },
+    allMade: () => untilMade(deskbell.database),
+  };
+}
+
+/** Copies the getters' state too: the tests change `fault`. */
+function replaceWith(target: Embeddings, source: Embeddings): void {
+  Object.defineProperties(target, {
+    ...Object.getOwnPropertyDescriptors(source),
+    fault: {
+      get: () => source.fault,
+      set: (fault) => {
+        source.fault = fault;
+      },
+    },
+  });
+}
+
+/** Waits until every document of every merchant has its vectors. */
+export const untilMade = (database: Database): Promise<void> =>
+  until('all vectors are made', async () => {
+    database.signal(CHANGES);
+    const waiting = await database.all(
+      `select v.merchant_id from live_versions v left join vector_progress p on p.merchant_id = v.merchant_id
+        where v.topic = 'knowledge' and (p.complete_version is null or p.complete_version <> v.version)`,
+    );
+    return waiting.length === 0;
+  });
+
+export async function until(what: string, isSo: () => unknown, forMs = 60_000): Promise<void> {
+  for (const giveUpAt = Date.now() + forMs; Date.now() < giveUpAt; await sleep(20)) {
+    if (await isSo()) return;
+  }
+  assert.fail(`timed out waiting until ${what}`);
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import type { MerchantId } from '../../src/contract/ids.ts';
+import { indexNext } from '../../src/notifications/inbox/search/indexer.ts';
+import { type Deskbell, NOTIFICATIONS, raise } from './harness.ts';
+
+export const INBOX = '/api/v1/inbox';
+
+/** Raises a question and returns its id. */
+export async function ask(
+  deskbell: Deskbell,
+  token: string,
+  question: string,
+  { conversationId = 1, ...context }: { conversationId?: number; lead_phone?: string } = {},
+): Promise<number> {
+  const body = {
+    notification_type: 'user_question_request',
+    conversation_id: conversationId,
+    context: { question, ...context },
+  };
+  return Number((await raise(deskbell, token, body)).split('/').at(-1));
+}
+
+export async function answer(deskbell: Deskbell, token: string, id: number, body: object): Promise<void> {
+  const reply = await deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token, body });
+  assert.equal(reply.status, 200, reply.text);
+}
+
+/** A page of the inbox. */
+export async function page(deskbell: Deskbell, token: string, query: Record<string, string> = {}) {
+  const reply = await deskbell.call('GET', `${INBOX}?${new URLSearchParams(query)}`, { token });
+  assert.equal(reply.status, 200, reply.text);
+  return reply.json;
+}
+
+export const idsIn = ({ items }: { items: { id: number }[] }): number[] => items.map(({ id }) => id);
+
+export async function countsOf(deskbell: Deskbell, token: string, query: Record<string, string> = {}) {
+  const reply = await deskbell.call('GET', `${INBOX}/counts?${new URLSearchParams(query)}`, { token });
+  assert.equal(reply.status, 200, reply.text);
+  return reply.json;
+}
+
+/** Does what a worker does, until nothing is left. */
+export async function indexAll(
+  { database }: Pick<Deskbell, 'database'>,
+  merchantIds = [1, 2],
+): Promise<void> {
+  for (const id of merchantIds) while ((await indexNext(database, id as MerchantId)) > 0);
+}

@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { openVault } from '../../src/auth/vault.ts';
+import { readConfig } from '../../src/config.ts';
+import type { MerchantId } from '../../src/contract/ids.ts';
+import type { Database, Engine, Queries } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import type { Channel } from '../../src/delivery/channels/channel.ts';
+import { createChannels } from '../../src/delivery/channels/merchantChannels.ts';
+import { enqueueSteps, type NewDelivery, readAddress } from '../../src/delivery/queue/enqueue.ts';
+import { startWorker, type Worker, type WorkerParts } from '../../src/delivery/worker/worker.ts';
+import { eventsStep } from '../../src/events/record.ts';
+import { createLogger } from '../../src/log.ts';
+import { insertMerchant } from '../../src/merchants/store.ts';
+import type { Vault } from '../../src/secrets.ts';
+import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { type Clock, createClock } from './harness.ts';
+
+/** The queue, the worker and the channels without a server, with two merchants and a test clock. */
+export interface Sending {
+  env: Record<string, string>;
+  database: Database;
+  vault: Vault;
+  worker: Worker;
+  clock: Clock;
+  /** Every line that was logged. */
+  logged: string[];
+  /** Puts a message into the queue and returns its id. */
+  put(merchantId: MerchantId, change?: Partial<NewDelivery>): Promise<number>;
+  row(id: number): Promise<DeliveryRow>;
+  /** Advances the clock, then sends all messages that are due. */
+  settle(seconds?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface DeliveryRow {
+  key: string;
+  state: string;
+  reason: string | null;
+  attempts: number;
+  due_at: string;
+  last_code: string | null;
+}
+
+export const FIRST = 1 as MerchantId;
+export const SECOND = 2 as MerchantId;
+export const PHONE = '+3545550101';
+export const TEXT = 'Yes, we have a Colombian decaf.';
+
+/** Makes workers check every merchant's queue, after a test has changed when messages are due. */
+export async function makeQueuesDue(queries: Queries, at: Date): Promise<void> {
+  // With a new version, so that a worker that has just read the queue does not postpone it again.
+  await queries.run('update delivery_queues set due_at = $1, version = $2', [at.toISOString(), randomUUID()]);
+}
+
+type Sent = Omit<NewDelivery, 'reference' | 'context' | 'country'> & Partial<NewDelivery>;
+
+/** Does the same as an answer. */
+export async function enqueue(queries: Queries, merchantId: MerchantId, given: Sent): Promise<number> {
+  const delivery: NewDelivery = { reference: null, context: '{}', country: null, ...given };
+  const address = readAddress(delivery, undefined);
+  let sent = 0;
+  await queries.chain({
+    newIds: { deliveries: 1 },
+    build(ids) {
+      sent = ids.deliveries![0]!;
+      const { steps, events } = enqueueSteps(merchantId, sent, delivery, address);
+      return { steps: [...steps, eventsStep(merchantId, events)] };
+    },
+  });
+  return sent;
+}
+
+/** `channel` replaces the channels from the settings. */
+export async function startSending(
+  engine: Engine,
+  {
+    settings = {},
+    channel,
+    ...observing
+  }: {
+    settings?: Record<string, string>;
+    channel?: (now: () => Date) => Channel;
+  } & Partial<Pick<WorkerParts, 'onAttempt' | 'tracer'>> = {},
+): Promise<Sending> {
+  const testDatabase: TestDatabase = await createTestDatabase(engine);
+  const env = { ...testDatabase.env, ...settings };
+  const config = readConfig(env);
+  const database = await openDatabase(config, 'serve');
+  const vault = openVault(config);
+  const clock: Clock = createClock(() => worker.idle());
+  await migrate(database, clock.now);
+  for (const name of ['Aurora', 'Borealis']) await insertMerchant(database, name, clock.now());
+
+  const logged: string[] = [];
+  const log = createLogger({ logLevel: 'trace', logPretty: false }, { write: (line) => logged.push(line) });
+  const known = createChannels({ database, vault, now: clock.now }, config);
+  const fixed = channel?.(clock.now);
+  const channels = fixed ? { ...known, of: async () => fixed } : known;
+  const worker = startWorker({
+    database,
+    channels,
+    log,
+    now: clock.now,
+    onAttempt: () => {},
+    concurrency: config.workerConcurrency,
+    ...observing,
+  });
+
+  return {
+    env,
+    database,
+    vault,
+    worker,
+    clock,
+    logged,
+    async put(merchantId, change = {}) {
+      const delivery: Sent = {
+        notificationId: 12,
+        conversationId: 3,
+        recipient: PHONE,
+        mode: 'reply',
+        content: TEXT,
+        at: clock.now(),
+        ...change,
+      };
+      const id = await database.transaction((tx) => enqueue(tx, merchantId, delivery));
+      worker.wake();
+      return id;
+    },
+    async row(id) {
+      const row = await database.one<DeliveryRow>(
+        'select key, state, reason, attempts, due_at, last_code from deliveries where id = $1',
+        [id],
+      );
+      if (!row) throw new Error(`there is no delivery ${id}`);
+      return row;
+    },
+    async settle(seconds = 0) {
+      await clock.advance(seconds);
+      await worker.idle();
+    },
+    async close() {
+      await worker.stop();
+      await database.close();
+      await testDatabase.remove();
+    },
+  };
+}

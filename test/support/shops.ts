@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openVault } from '../../src/auth/vault.ts';
+import type { MerchantId } from '../../src/contract/ids.ts';
+import { createChannels } from '../../src/delivery/channels/merchantChannels.ts';
+import { WEBHOOK } from '../../src/delivery/channels/registry.ts';
+import { setOwnChannel } from '../../src/delivery/channels/settings.ts';
+import { openWebhook, type WebhookSettings } from '../../src/delivery/channels/webhook/channel.ts';
+import { DELIVERIES, type NewDelivery } from '../../src/delivery/queue/enqueue.ts';
+import { startWorker, type Worker } from '../../src/delivery/worker/worker.ts';
+import { createLogger } from '../../src/log.ts';
+import { insertMerchant } from '../../src/merchants/store.ts';
+import type { Deskbell } from './harness.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import { enqueue } from './sending.ts';
+
+/** A merchant whose messages go to its own receiver. */
+export interface Shop {
+  id: MerchantId;
+  receiver: Receiver;
+}
+
+export const AURORA_ID = 1 as MerchantId;
+export const BOREALIS_ID = 2 as MerchantId;
+
+const SECRET = `whsec_${Buffer.alloc(24, 'shop').toString('base64')}`;
+
+/** Gives a merchant its own webhook: a new merchant, unless one is given. */
+export async function openShop(deskbell: Deskbell, merchantId?: MerchantId): Promise<Shop> {
+  const { database, clock, config } = deskbell;
+  const id = merchantId ?? ((await insertMerchant(database, 'A shop', clock.now())).id as MerchantId);
+  const receiver = await startReceiver();
+  const settings = { url: receiver.url, secret: SECRET, allowPrivate: true };
+  const at = clock.now();
+  await database.transaction((tx) =>
+    setOwnChannel(tx, openVault(config), id, { type: WEBHOOK, settings }, at),
+  );
+  return { id, receiver };
+}
+
+/** A different valid number for each n. */
+export const phoneOf = (n: number) => `+34600${String(n).padStart(6, '0')}`;
+export const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+
+type Put = Partial<NewDelivery> & Pick<NewDelivery, 'recipient'>;
+
+/** Queues messages in this order, all in one transaction, and wakes the workers. Returns their ids. */
+export async function putAll(
+  { database, clock }: Pick<Deskbell, 'database' | 'clock'>,
+  messages: readonly (Put & { merchantId: MerchantId })[],
+): Promise<number[]> {
+  const ids = await database.transaction(async (tx) => {
+    const list: number[] = [];
+    for (const { merchantId, ...message } of messages) {
+      const delivery = { notificationId: 1, conversationId: 1, mode: 'reply', content: 'Yes.' } as const;
+      list.push(await enqueue(tx, merchantId, { ...delivery, at: clock.now(), ...message }));
+    }
+    return list;
+  });
+  database.signal(DELIVERIES);
+  return ids;
+}
+
+export async function until(what: string, isSo: () => unknown, forMs = 30_000): Promise<void> {
+  for (const giveUpAt = Date.now() + forMs; Date.now() < giveUpAt; await sleep(5)) if (await isSo()) return;
+  assert.fail(`this did not happen in ${forMs} ms: ${what}`);
+}
+
+/**
+ * A worker for a server with WORKER=false. While a receiver is silent, its webhook calls can have short time-outs, so
+ * that tests do not wait. While it answers, only a long one does not depend on the speed of the machine.
+ */
+export function startWorkerWithTimeout(
+  { database, config, clock }: Deskbell,
+  timeoutMs: () => number,
+): Worker {
+  const now = clock.now;
+  const known = createChannels({ database, vault: openVault(config), now }, config);
+  return startWorker({
+    database,
+    channels: {
+      ...known,
+      async of(merchantId) {
+        const { settings } = await known.describe(merchantId);
+        const options = { timeoutMs: timeoutMs() };
+        return { type: WEBHOOK, ...openWebhook(settings as WebhookSettings, { now }, options) };
+      },
+    },
+    log: createLogger({ logLevel: 'warn', logPretty: false }, { write: () => {} }),
+    now,
+    concurrency: config.workerConcurrency,
+    onAttempt: () => {},
+  });
+}
