@@ -2,7 +2,7 @@
  * `npm test`: runs every test on both engines, and checks types, lint and dead code at the same time.
  * With file names as arguments it runs only those files. The last line is "N passed, N failed".
  *
- *   --quick      `npm run test:quick`: SQLite only, in at most a minute; prints what it left out
+ *   --quick      `npm run test:quick`: the contract and the features on SQLite, in at most a minute
  *   --times      prints the slowest test files
  *   TEST_PGBOUNCER=1 in the environment: PostgreSQL is used through PgBouncer in transaction mode
  *   TEST_CITUS_URL in the environment: PostgreSQL is this coordinator of a cluster, and the tables are spread
@@ -36,42 +36,23 @@ const { values: options, positionals: requestedFiles } = parseArgs({
     validate: { type: 'boolean', default: false },
   },
 });
-const ALL_TESTS = ['src/**/*.test.ts', 'test/**/*.test.ts'];
-/**
- * `npm run test:faults` runs them after these tests: the faults in full, and what builds, installs and upgrades whole
- * deployments. The files in test/release/faults are short versions, for the mutations and for single runs.
- */
-const PART_OF_FAULTS = 'test/{faults,deployments}/*.test.ts';
-/** What `--quick` leaves out, with a reason for each group of files. */
-const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
-  'need a browser': ['test/browser/*.test.ts'],
-  'start, stop and kill whole servers': [
-    'test/delivery-kills*.test.ts',
-    'test/process/drain.test.ts',
-    'test/start*.test.ts',
-    'test/process/stop.test.ts',
-    'test/process/surroundings.test.ts',
-  ],
-  'start the command line or other programs many times': [
-    'test/cli*.test.ts',
-    'test/deploy-*.test.ts',
-    'test/install*.test.ts',
-    'test/release/openapiTools.test.ts',
-    'test/features/delivery/newChannel.test.ts',
-  ],
-  'compute many password hashes': ['test/features/people/signInLimits.test.ts', 'test/features/people/signInQueue.test.ts'],
-  'wait for time-outs': ['test/features/webhooks/events.test.ts', 'test/contract/wire.test.ts'],
-};
+const TESTS = ['src/**/*.test.ts', 'test/**/*.test.ts'];
+/** `npm run test:release` runs them: they kill, build, install, upgrade and attack for minutes. */
+const FOR_RELEASES = 'test/release/**';
+/** `--quick` runs only these. */
+const QUICK = ['src/**/*.test.ts', 'test/{contract,features,dashboard}/**/*.test.ts'];
 const SLOWEST_SHOWN = 15;
 /**
- * A process that loads the service uses as much processor time for it as the tests of a small file, so files of these
- * kinds share one. A file that replaces something of its process (`mock`) or has hooks for all of it does not.
+ * A process that loads the service uses a second of processor time for that, and the first calls are slow until they are
+ * compiled. So files share a process. One that replaces something of its process (`mock`) or has hooks for all of it has
+ * its own.
  */
-const SHARED_PROCESS = ['src/**/*.test.ts', 'test/*.test.ts'];
 const OWN_PROCESS = /\bmock\b|^(before|after)/m;
-const FILES_PER_PROCESS = 8;
-/** They wait for time-outs for a minute. If they were not first, everything else would be done before. */
-const FIRST = ['test/contract/wire.test.ts'];
+const FILES_PER_PROCESS = 12;
+/** They share a browser, too. */
+const BROWSER_TESTS = 'test/browser/';
+/** More means that the suite has become too heavy: whoever adds tests removes as much. */
+const CPU_MAX_MINUTES = 18;
 const MEMORY_FILES = '/dev/shm';
 const MEMORY_MIN = 4 * 2 ** 30;
 
@@ -79,7 +60,6 @@ const root = new URL('..', import.meta.url).pathname;
 const inCi = process.env.CI === 'true';
 let passed = 0;
 let failed = 0;
-let skipped = 0;
 const missing: string[] = [];
 const services: Service[] = [];
 const secondsByFile = new Map<string, number>();
@@ -132,11 +112,15 @@ try {
 }
 
 if (options.times) printSlowest();
-if (options.quick) printLeftOut();
+if (options.quick)
+  console.log(
+    '\nOnly on SQLite. npm test also runs PostgreSQL, the browser, processes, types, lint and dead code.',
+  );
 for (const name of missing) {
   console.log(`\n!!! ${name} was not found: the tests that need it DID NOT RUN. Install it and run again.`);
   if (inCi) failed += 1;
 }
+printCost();
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
@@ -209,7 +193,10 @@ function buildDashboard(): void {
 /** What tests start as a process: bundled from the source, with everything else of the project. */
 async function bundleProgram(folder: string): Promise<string> {
   const { bundle } = await import('./build/bundle.ts');
-  await bundle(root, join(folder, 'lib'), { packaged: false, alsoEntries: ['test/support/commandProcess.ts'] });
+  await bundle(root, join(folder, 'lib'), {
+    packaged: false,
+    alsoEntries: ['test/support/commandProcess.ts'],
+  });
   for (const name of ['package.json', 'node_modules', 'migrations', 'dashboard', 'docs', 'openapi.json'])
     symlinkSync(join(root, name), join(folder, name));
   return folder;
@@ -224,7 +211,6 @@ async function runTests(files: string[]): Promise<void> {
     if (details.type === 'suite') return;
     addTime(file, details.duration_ms);
     if (skip === undefined && todo === undefined) passed += 1;
-    else skipped += 1;
   });
   stream.on('test:fail', ({ details, file }) => {
     if (details.type !== 'suite') addTime(file, details.duration_ms);
@@ -254,26 +240,25 @@ function useMemoryForFiles(): void {
   if (spawnSync(program).status === 0) process.env.TMPDIR = folder;
 }
 
-/** Returns the modules to run, one for each process. */
+/** Returns the modules to run, one for each process. The longest begin first. */
 function inProcesses(files: string[]): string[] {
-  const shared = new Set(globSync(SHARED_PROCESS));
-  const first = files.filter((file) => FIRST.includes(file));
-  const canShare = (file: string) =>
-    shared.has(file) && !FIRST.includes(file) && !OWN_PROCESS.test(readFileSync(file, 'utf8'));
-  const sharing = files.filter(canShare);
-  const modules: string[] = [];
-  // Files with similar names take similar time: dealt like cards, every process gets one of each kind.
+  const inBrowser = files.filter((file) => file.startsWith(BROWSER_TESTS));
+  const others = files.filter((file) => !inBrowser.includes(file));
+  const alone = others.filter((file) => OWN_PROCESS.test(readFileSync(file, 'utf8')));
+  const sharing = others.filter((file) => !alone.includes(file));
+  // Files of one folder take similar time: dealt like cards, every process gets some of each folder.
   const count = Math.ceil(sharing.length / FILES_PER_PROCESS);
-  for (let nth = 0; nth < count; nth += 1) {
-    const imports = sharing.filter((_, index) => index % count === nth);
-    const module = join(scratch, `${nth}.test.mjs`);
-    writeFileSync(module, imports.map((file) => `import '${join(root, file)}';\n`).join(''));
-    modules.push(module);
-  }
-  // Those with their own process often wait, so they run next to the others.
-  const alone = files.filter((file) => !canShare(file) && !FIRST.includes(file));
-  const each = Math.ceil(alone.length / (modules.length || 1));
-  return [...first, ...modules.flatMap((module) => [...alone.splice(0, each), module]), ...alone];
+  const hands = Array.from({ length: count }, (_, nth) =>
+    sharing.filter((_, index) => index % count === nth),
+  );
+  const modules = [inBrowser, ...hands].filter((hand) => hand.length > 0).map(moduleOf);
+  return [...modules.slice(0, 1), ...alone, ...modules.slice(1)];
+}
+
+function moduleOf(files: string[], nth: number): string {
+  const module = join(scratch, `${nth}.test.mjs`);
+  writeFileSync(module, files.map((file) => `import '${join(root, file)}';\n`).join(''));
+  return module;
 }
 
 function addTime(file: string | undefined, ms: number): void {
@@ -282,20 +267,26 @@ function addTime(file: string | undefined, ms: number): void {
 }
 
 function selectFiles(): string[] {
-  const notQuick = options.quick ? Object.values(NOT_QUICK).flat() : [];
-  return globSync(ALL_TESTS, { exclude: ['**/node_modules/**', PART_OF_FAULTS, ...notQuick] }).sort();
+  return globSync(options.quick ? QUICK : TESTS, { exclude: ['**/node_modules/**', FOR_RELEASES] }).sort();
 }
 
-function printLeftOut(): void {
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
-  console.log(`\n${passed + failed} tests ran on SQLite in ${seconds} s. Left out:`);
-  console.log('  PostgreSQL and Redis; types, lint and dead code (npm run check)');
-  for (const [reason, patterns] of Object.entries(NOT_QUICK)) {
-    const files = globSync([...patterns]).length;
-    if (requestedFiles.length === 0) console.log(`  tests that ${reason} (files: ${files})`);
-  }
-  console.log('  faults and whole deployments, which npm test leaves out, too (npm run test:faults)');
-  if (skipped > 0) console.log(`  ${skipped} tests in these files that need one of them`);
+/** Of this process and all that it has started and that have ended. Undefined where the system does not say it. */
+function cpuMinutes(): number | undefined {
+  if (!existsSync('/proc/self/stat')) return undefined;
+  // After the name of the program, which may contain spaces: the fields 14 to 17 are ticks of 10 ms.
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)!.split(' ');
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100 / 60;
+}
+
+function printCost(): void {
+  const minutes = (performance.now() - startedAt) / 60_000;
+  const cpu = cpuMinutes();
+  console.log(
+    `\nTook ${minutes.toFixed(1)} minutes, and ${cpu?.toFixed(1) ?? 'an unknown number of'} minutes of CPU time.`,
+  );
+  if (!inCi || requestedFiles.length > 0 || cpu === undefined || cpu <= CPU_MAX_MINUTES) return;
+  console.log(`✖ That is above the limit of ${CPU_MAX_MINUTES} minutes of CPU time.`);
+  failed += 1;
 }
 
 function printSlowest(): void {

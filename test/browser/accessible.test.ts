@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { addUser } from '../support/harness.ts';
+import { addUser } from '../support/server.ts';
 import { createChecks, SIZES } from './axe.ts';
 import { apiOf, button, inBrowser } from './browser.ts';
 import { goTo, PAGES, prepare } from './pages.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { AURORA, QUESTION } from '../support/harness.ts';
+import { AURORA, QUESTION } from '../support/server.ts';
 import { createChecks, SIZES } from './axe.ts';
 import { answerField, apiOf, button, inBrowser, openSettings, turnOnShortcuts } from './browser.ts';
 import { goTo, prepare } from './pages.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertError, raise } from '../support/harness.ts';
+import { assertError, raise } from '../support/server.ts';
 import { apiOf, becomes, button, inBrowser, rowOf } from './browser.ts';
 
 const ADDRESSES = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import type { CDPSession, Page } from 'playwright-core';
-import { BOREALIS } from '../support/harness.ts';
+import { BOREALIS } from '../support/server.ts';
 import { type Browser, type PushService, startPushService } from '../support/stand-ins/push.ts';
 import { apiOf, inBrowser, rowOf } from './browser.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { QUESTION } from '../support/harness.ts';
 import { createKey } from '../support/machineKeys.ts';
+import { QUESTION } from '../support/server.ts';
 import { answerField, apiOf, button, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
 
 inBrowser('questions of an assistant that asks for itself', (dashboard) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
-import { addUser, QUESTION } from '../support/harness.ts';
+import { addUser, QUESTION } from '../support/server.ts';
 import { type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.ts';
 import { apiOf, inBrowser, rowOf, waitUntilLive } from './browser.ts';
 import { animationsFinished } from './pages.ts';

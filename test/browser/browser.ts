@@ -14,8 +14,8 @@ import {
 import { findProgram } from '../../scripts/services.ts';
 import type { Engine } from '../../src/database/database.ts';
 import { engines } from '../support/databases.ts';
-import { AURORA, type Deskbell, QUESTION, raise, startDeskbell } from '../support/harness.ts';
 import { root } from '../support/process.ts';
+import { AURORA, type Deskbell, QUESTION, raise, startDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 /** The dashboard in a real browser. */

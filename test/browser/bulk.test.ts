@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { QUESTION } from '../support/harness.ts';
+import { QUESTION } from '../support/server.ts';
 import { answerField, apiOf, button, inBrowser, rowOf, waitUntilLive } from './browser.ts';
 
 /** Which calls of the API change many notifications, or one. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
+import { answer, raised } from '../support/answering.ts';
 import { createKey } from '../support/machineKeys.ts';
-import { answer, raised } from '../support/merchant.ts';
 import { installClient } from '../support/packedClient.ts';
 import { inBrowser } from './browser.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { addUser } from '../support/harness.ts';
+import { addUser } from '../support/server.ts';
 import {
   answerField,
   apiOf,

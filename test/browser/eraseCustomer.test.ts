@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import { addColleague } from '../support/colleagues.ts';
-import { QUESTION } from '../support/harness.ts';
+import { QUESTION } from '../support/server.ts';
 import { apiOf, inBrowser } from './browser.ts';
 import { animationsFinished } from './pages.ts';
 

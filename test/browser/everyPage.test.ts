@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { raise } from '../support/harness.ts';
+import { raise } from '../support/server.ts';
 import { inBrowser } from './browser.ts';
 import { animationsFinished, goTo, PAGES, prepare } from './pages.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { QUESTION } from '../support/harness.ts';
+import { QUESTION } from '../support/server.ts';
 import {
   answerField,
   apiOf,

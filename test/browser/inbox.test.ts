@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { QUESTION, SUPPORT } from '../support/harness.ts';
+import { QUESTION, SUPPORT } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 import {
   answerField,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { QUESTION } from '../support/harness.ts';
+import { QUESTION } from '../support/server.ts';
 import { answerField, apiOf, becomes, button, focused, inBrowser } from './browser.ts';
 
 const documentRow = (page: Page, id: number) => page.locator(`a.document-row[href="/knowledge/${id}"]`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { QUESTION } from '../support/harness.ts';
+import { QUESTION } from '../support/server.ts';
 import { answerField, apiOf, inBrowser, rowOf } from './browser.ts';
 
 /** How much wider the chosen name in each filter is than its place. */

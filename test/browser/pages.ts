@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
-import { QUESTION, raise } from '../support/harness.ts';
 import { answer, ask } from '../support/inbox.ts';
+import { QUESTION, raise } from '../support/server.ts';
 import type { Dashboard } from './browser.ts';
 
 /** Every page of the dashboard, and what it shows when it is complete, in any language. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { addUser, QUESTION } from '../support/harness.ts';
+import { addUser, QUESTION } from '../support/server.ts';
 import { apiOf, inBrowser, rowOf, typeUntilSeen, waitUntilLive } from './browser.ts';
 
 inBrowser('colleagues in the list', (dashboard) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { BOREALIS, QUESTION } from '../support/harness.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { BOREALIS, QUESTION } from '../support/server.ts';
 import { META, type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.ts';
 import { apiOf, inBrowser, rowOf } from './browser.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { codeOf } from '../support/factors.ts';
-import { AURORA, BOREALIS, login } from '../support/harness.ts';
+import { AURORA, BOREALIS, login } from '../support/server.ts';
 import { becomes, button, focused, inBrowser, openSettings } from './browser.ts';
 
 /** Keep in sync with settings/security/ConfirmButton.tsx. */

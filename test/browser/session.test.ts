@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { decodeJwt } from 'jose';
 import { endAllSessions } from '../../src/auth/sessions/store.ts';
-import { AURORA, addUser, BOREALIS, login, OPERATOR } from '../support/harness.ts';
+import { AURORA, addUser, BOREALIS, login, OPERATOR } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 import {
   answerField,

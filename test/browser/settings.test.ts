@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
-import { addUser, BOREALIS } from '../support/harness.ts';
+import { addUser, BOREALIS } from '../support/server.ts';
 import { META, type Meta, startMeta } from '../support/stand-ins/meta.ts';
 import {
   answerField,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
 import { addColleague, type Colleague } from '../support/colleagues.ts';
-import { addUser, assertError } from '../support/harness.ts';
+import { addUser, assertError } from '../support/server.ts';
 import { type MailServer, mailSettings, newAddress, startMailServer } from '../support/stand-ins/mail.ts';
 import { apiOf, button, inBrowser, openSettings, rowOf } from './browser.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { NOTIFICATIONS, onEachEngine, outcome, useDeskbell } from '../support/harness.ts';
+import { NOTIFICATIONS, onEachEngine, outcome, useDeskbell } from '../support/server.ts';
 
 onEachEngine('a path', (engine) => {
   const deskbell = useDeskbell(engine);

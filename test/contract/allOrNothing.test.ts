@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { Engine } from '../../src/database/database.ts';
-import { idsOf, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from '../support/harness.ts';
+import { idsOf, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from '../support/server.ts';
 
 /** Makes a table refuse new rows, or those of which a condition is true; `fix` ends that. */
 const REFUSALS: Record<Engine, (table: string, condition?: string) => { fail: string; fix: string }> = {

@@ -11,7 +11,7 @@ import {
   SUPPORT,
   startDeskbell,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 const ANSWERED = { status: 200, message: 'Notification answered.' };
 const RESOLVED = { status: 200, message: 'Notification resolved without a reply.' };

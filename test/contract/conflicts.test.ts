@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 import { engines } from '../support/databases.ts';
-import { directUrl, NOTIFICATIONS, outcome, QUESTION, raise, useDeskbell } from '../support/harness.ts';
+import { directUrl, NOTIFICATIONS, outcome, QUESTION, raise, useDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 /** PostgreSQL ends one of two transactions that wait for each other, and asks to run it again. SQLite writes one at a time. */

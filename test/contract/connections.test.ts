@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, it, mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Deskbell, onEachEngine, startDeskbell, useDeskbell } from '../support/harness.ts';
 import { type Connection, openConnection } from '../support/process.ts';
+import { type Deskbell, onEachEngine, startDeskbell, useDeskbell } from '../support/server.ts';
 
 const PER_ADDRESS = 5;
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';

@@ -8,10 +8,18 @@ import { DatabaseUnavailable } from '../../src/database/database.ts';
 import { runWithDeadline } from '../../src/database/deadline.ts';
 import { databaseFile } from '../../src/database/sqliteFolder.ts';
 import { newSecretKey } from '../../src/secrets.ts';
-import { engines } from '../support/databases.ts';
 import { type LoopbackProxy, startProxy } from '../release/faults/proxy.ts';
-import { AURORA, assertError, call, NOTIFICATIONS, QUESTION, type Reply, useDeskbell } from '../support/harness.ts';
+import { engines } from '../support/databases.ts';
 import { newFolder, type Serving, serve } from '../support/process.ts';
+import {
+  AURORA,
+  assertError,
+  call,
+  NOTIFICATIONS,
+  QUESTION,
+  type Reply,
+  useDeskbell,
+} from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 /** The rest is for a busy machine. It is less than the time-out of one statement. */

@@ -9,8 +9,16 @@ import { dumpOf, filesWith, tablesWith } from '../support/canaries.ts';
 import { addColleague } from '../support/colleagues.ts';
 import { type Run, run, settingsOf } from '../support/command.ts';
 import { WORDS, WORDS_IN_FILES } from '../support/erasing.ts';
-import { AURORA, BOREALIS, type Deskbell, login, onEachEngine, raise, useDeskbell } from '../support/harness.ts';
 import { createKey } from '../support/machineKeys.ts';
+import {
+  AURORA,
+  BOREALIS,
+  type Deskbell,
+  login,
+  onEachEngine,
+  raise,
+  useDeskbell,
+} from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 /** The merchant that an upgrade has got to: it belongs to none. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { afterEach, it, mock } from 'node:test';
 import { DatabaseUnavailable } from '../../src/database/database.ts';
-import { AURORA, assertError, type CallOptions, me, onEachEngine, useDeskbell } from '../support/harness.ts';
 import { openConnection } from '../support/process.ts';
+import { AURORA, assertError, type CallOptions, me, onEachEngine, useDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 const LOGIN = '/api/v1/auth/login';

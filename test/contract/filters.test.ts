@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
+import { createKey } from '../support/machineKeys.ts';
 import {
   assertError,
   BOREALIS,
@@ -11,8 +12,7 @@ import {
   raise,
   SUPPORT,
   useDeskbell,
-} from '../support/harness.ts';
-import { createKey } from '../support/machineKeys.ts';
+} from '../support/server.ts';
 
 const LIST = `${NOTIFICATIONS}/`;
 

@@ -10,7 +10,7 @@ import {
   raise,
   startSecondServer,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 /** Aurora's inbox is only read here; Borealis' is written to. */
 const BOREALIS_QUESTION = { ...QUESTION, conversation_id: 4 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { AURORA, assertError, type Deskbell, onEachEngine, rawCall, useDeskbell } from '../support/harness.ts';
+import { AURORA, assertError, type Deskbell, onEachEngine, rawCall, useDeskbell } from '../support/server.ts';
 
 const DEMO_OFF = { DEMO: 'false' };
 

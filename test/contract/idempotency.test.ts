@@ -18,7 +18,7 @@ import {
   type Reply,
   raise,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 const REQUEST = `${NOTIFICATIONS}/request`;
 const REUSED = {

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { NOTIFICATIONS, onEachEngine, outcome, QUESTION, raise, rawCall, useDeskbell } from '../support/harness.ts';
+import {
+  NOTIFICATIONS,
+  onEachEngine,
+  outcome,
+  QUESTION,
+  raise,
+  rawCall,
+  useDeskbell,
+} from '../support/server.ts';
 
 const REQUEST = `${NOTIFICATIONS}/request`;
 const LOGIN = '/api/v1/auth/login';

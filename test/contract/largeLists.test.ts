@@ -15,7 +15,7 @@ import {
   type Reply,
   raise,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 const LIST = `${NOTIFICATIONS}/`;

@@ -12,7 +12,7 @@ import {
   type Reply,
   raise,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 const LIST = `${NOTIFICATIONS}/`;
 const NINE_FIELDS = [

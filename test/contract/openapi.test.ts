@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { type Area, ERROR_CODES, statusOf } from '../../src/errors.ts';
-import { useDeskbell } from '../support/harness.ts';
 import {
   type ApiDocument,
   type Media,
@@ -14,6 +13,7 @@ import {
 } from '../support/openapiDocument.ts';
 import { root } from '../support/process.ts';
 import { ROUTES } from '../support/routes.ts';
+import { useDeskbell } from '../support/server.ts';
 
 const hasExample = ({ example, examples, schema }: Media) =>
   (example ?? examples ?? schema?.examples) !== undefined;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { useDeskbell } from '../support/harness.ts';
 import { type Operation, operationsOf } from '../support/openapiDocument.ts';
+import { useDeskbell } from '../support/server.ts';
 
 describe('the errors in the OpenAPI document', () => {
   const deskbell = useDeskbell('sqlite');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { sendPipelined } from '../support/process.ts';
 import {
   BOREALIS,
   type Deskbell,
@@ -13,8 +14,7 @@ import {
   SUPPORT,
   startSecondServer,
   useDeskbell,
-} from '../support/harness.ts';
-import { sendPipelined } from '../support/process.ts';
+} from '../support/server.ts';
 
 /** How often each outcome occurred. */
 function countOutcomes(replies: Reply[]): Record<string, number> {

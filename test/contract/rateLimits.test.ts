@@ -19,7 +19,7 @@ import {
   redisUrl,
   startDeskbell,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 const PER_MINUTE = 5;
 const PER_MERCHANT = 8;

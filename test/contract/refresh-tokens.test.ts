@@ -11,7 +11,7 @@ import {
   onEachEngine,
   refresh,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 const DAY_SECONDS = 86_400;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { NOTIFICATIONS, onEachEngine, outcome, QUESTION, SUPPORT, useDeskbell } from '../support/harness.ts';
+import { NOTIFICATIONS, onEachEngine, outcome, QUESTION, SUPPORT, useDeskbell } from '../support/server.ts';
 
 const REQUEST = `${NOTIFICATIONS}/request`;
 const TYPES = 'notification_type must be one of user_question_request, user_support_request';

@@ -7,9 +7,10 @@ import { rotateKeys } from '../../src/auth/keys.ts';
 import { endSession } from '../../src/auth/sessions/store.ts';
 import { disableUser, enableUser, setPassword } from '../../src/auth/users.ts';
 import { openVault } from '../../src/auth/vault.ts';
+import { serverKey } from '../release/faults/tokens/forgeries.ts';
 import { run, settingsOf } from '../support/command.ts';
 import { createTestDatabase, engines } from '../support/databases.ts';
-import { serverKey } from '../release/faults/tokens/forgeries.ts';
+import { type Listener, listen } from '../support/listening.ts';
 import {
   addUser,
   assertError,
@@ -23,8 +24,7 @@ import {
   startDeskbell,
   startSecondServer,
   useDeskbell,
-} from '../support/harness.ts';
-import { type Listener, listen } from '../support/listening.ts';
+} from '../support/server.ts';
 
 /** Generous, for a busy machine. `npm run test:faults` measures the real time, which is below a second. */
 const WAIT_MAX_MS = 30_000;

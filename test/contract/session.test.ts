@@ -14,7 +14,7 @@ import {
   type Reply,
   refresh,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 /** What a browser sends: the header of our page, and the cookie as received. */
 const OURS = { 'x-deskbell-dashboard': '1', 'sec-fetch-site': 'same-origin' };

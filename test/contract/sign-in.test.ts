@@ -15,7 +15,7 @@ import {
   onEachEngine,
   type Reply,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 const UNKNOWN = { email: 'nobody@aurora.example', password: AURORA.password };
 const WRONG = { email: AURORA.email, password: 'not-the-password' };

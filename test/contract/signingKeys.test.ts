@@ -17,7 +17,7 @@ import {
   startDeskbell,
   startSecondServer,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 /** If a token names an unknown key, a server reads the keys again after a second. */
 const RELOADED_FOR_UNKNOWN_SECONDS = 2;

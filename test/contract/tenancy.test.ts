@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
+import { sendPipelined } from '../support/process.ts';
 import {
   AURORA,
   BOREALIS,
@@ -14,8 +15,7 @@ import {
   rawCall,
   SUPPORT,
   useDeskbell,
-} from '../support/harness.ts';
-import { sendPipelined } from '../support/process.ts';
+} from '../support/server.ts';
 
 /** A notification and a conversation of Borealis, whose ids Aurora may guess. */
 const FOREIGN_ID = '7';

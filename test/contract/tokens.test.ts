@@ -19,7 +19,7 @@ import {
   onEachEngine,
   refresh,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 const THIRTY_DAYS_SECONDS = 30 * 86_400;
 const list = (deskbell: Deskbell, token?: string) => deskbell.call('GET', '/api/v1/notification/', { token });

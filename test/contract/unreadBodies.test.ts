@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Deskbell, onEachEngine, useDeskbell } from '../support/harness.ts';
 import { openConnection } from '../support/process.ts';
+import { type Deskbell, onEachEngine, useDeskbell } from '../support/server.ts';
 
 /** Requests that are answered before their body has arrived. The client sends all of it before it reads. */
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AURORA, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from '../support/harness.ts';
 import { openConnection } from '../support/process.ts';
+import { AURORA, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from '../support/server.ts';
 
 /** Requests that fetch cannot send: byte by byte, late, broken, or all at once. */
 

@@ -21,9 +21,16 @@ import { databaseFile } from '../../src/database/sqliteFolder.ts';
 import { run, runAsProcess, settingsOf } from '../support/command.ts';
 import { runAndKill, tablesOf, untilUnused } from '../support/copying.ts';
 import { createTestDatabase, engines, type TestDatabase } from '../support/databases.ts';
-import { type Deskbell, onEachEngine, QUESTION, raise, startDeskbell, useDeskbell } from '../support/harness.ts';
 import { newFolder } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
+import {
+  type Deskbell,
+  onEachEngine,
+  QUESTION,
+  raise,
+  startDeskbell,
+  useDeskbell,
+} from '../support/server.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 

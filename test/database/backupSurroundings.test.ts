@@ -8,8 +8,8 @@ import pg from 'pg';
 import { databaseFile } from '../../src/database/sqliteFolder.ts';
 import { run, settingsOf } from '../support/command.ts';
 import { createTestDatabase } from '../support/databases.ts';
-import { onEachEngine, raise, startDeskbell, useDeskbell } from '../support/harness.ts';
 import { newFolder } from '../support/process.ts';
+import { onEachEngine, raise, startDeskbell, useDeskbell } from '../support/server.ts';
 
 /** What a backup depends on: its key, the address of its database, and the files beside it. */
 

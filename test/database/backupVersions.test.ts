@@ -4,8 +4,8 @@ import { after, it } from 'node:test';
 import { type Run, run, runAsProcess } from '../support/command.ts';
 import { createUsedDatabase, untilUnused } from '../support/copying.ts';
 import { createTestDatabase, engines, type TestDatabase } from '../support/databases.ts';
-import { call, onEachEngine, startDeskbell } from '../support/harness.ts';
 import { newFolder } from '../support/process.ts';
+import { call, onEachEngine, startDeskbell } from '../support/server.ts';
 import { createOldDatabase } from '../support/upgrades/database.ts';
 import { createNextVersion, type NextVersion } from '../support/upgrades/nextVersion.ts';
 

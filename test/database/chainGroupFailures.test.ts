@@ -4,7 +4,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Chain, ChainWithIds } from '../../src/database/chain.ts';
 import { createChainGroups } from '../../src/database/chainGroups.ts';
 import { DeadlinePassed, runWithDeadline } from '../../src/database/deadline.ts';
-import { groupsOn, type Item, Locked, promised, Refused, sale, shown, soon } from '../support/groupedSales.ts';
+import {
+  groupsOn,
+  type Item,
+  Locked,
+  promised,
+  Refused,
+  sale,
+  shown,
+  soon,
+} from '../support/groupedSales.ts';
 
 describe('a statement of several chains that fails', () => {
   const fails = (error: Error) => Promise.reject(error);

@@ -6,7 +6,7 @@ import { expiringMessages } from '../../src/conversations/messages.ts';
 import type { Param } from '../../src/database/database.ts';
 import { removeExpired } from '../../src/database/expiry.ts';
 import { createLogger } from '../../src/log.ts';
-import { type Deskbell, directUrl, onEachEngine, raise, startDeskbell } from '../support/harness.ts';
+import { type Deskbell, directUrl, onEachEngine, raise, startDeskbell } from '../support/server.ts';
 import { watchedWrites } from '../support/watchedWrites.ts';
 
 const CURRENT_ROWS = 5000;

@@ -4,7 +4,7 @@ import { DatabaseUnavailable } from '../../src/database/database.ts';
 import { CommitFailed } from '../../src/database/postgresErrors.ts';
 import { useAsks } from '../support/asking.ts';
 import { engines } from '../support/databases.ts';
-import { useDeskbell } from '../support/harness.ts';
+import { useDeskbell } from '../support/server.ts';
 
 /** SQLite has no nodes, and its commit fails only with the disk: see test/release/faults/disk.ts. */
 describe('a commit that PostgreSQL refuses', { skip: !engines.includes('postgres') }, () => {

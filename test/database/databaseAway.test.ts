@@ -7,6 +7,8 @@ import { newSecretKey } from '../../src/secrets.ts';
 import { run } from '../support/command.ts';
 import { engines } from '../support/databases.ts';
 import { freeze } from '../support/freezing.ts';
+import { startPostgresProxy } from '../support/postgresProxy.ts';
+import { newFolder, run as runProgram, type Serving, serve } from '../support/process.ts';
 import {
   AURORA,
   type CallOptions,
@@ -15,9 +17,7 @@ import {
   NOTIFICATIONS,
   type Reply,
   startDeskbell,
-} from '../support/harness.ts';
-import { startPostgresProxy } from '../support/postgresProxy.ts';
-import { newFolder, run as runProgram, type Serving, serve } from '../support/process.ts';
+} from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 /**

@@ -14,7 +14,7 @@ import { run } from '../support/command.ts';
 import { tablesOf } from '../support/copying.ts';
 import { createDemoDatabase, createTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { distribute, distributeAndKill, NO_STAND_IN as skip, useCluster } from '../support/distributing.ts';
-import { raise, startDeskbell } from '../support/harness.ts';
+import { raise, startDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 /** They stay on the coordinator. Citus knows those with a foreign key to a table that is on every node. */

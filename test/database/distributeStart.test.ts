@@ -4,7 +4,7 @@ import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { citusUrl, createDemoDatabase, engines, type TestDatabase } from '../support/databases.ts';
-import { startDeskbell } from '../support/harness.ts';
+import { startDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 import { installCitus } from '../support/stand-ins/citus.ts';
 

@@ -12,8 +12,8 @@ import { newSecretKey } from '../../src/secrets.ts';
 import { run } from '../support/command.ts';
 import { createUsedDatabase } from '../support/copying.ts';
 import { engines, type TestDatabase } from '../support/databases.ts';
-import { startDeskbell } from '../support/harness.ts';
 import { newFolder } from '../support/process.ts';
+import { startDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 /** Writes over bytes in the middle of a file. */

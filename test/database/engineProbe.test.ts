@@ -5,7 +5,7 @@ import { after, describe, it } from 'node:test';
 import pg from 'pg';
 import { root, run } from '../support/command.ts';
 import { createDemoDatabase, engines, type TestDatabase } from '../support/databases.ts';
-import { startDeskbell } from '../support/harness.ts';
+import { startDeskbell } from '../support/server.ts';
 
 const SKIP = { skip: !engines.includes('postgres') && 'PostgreSQL is missing' };
 const NO_LOCKS =

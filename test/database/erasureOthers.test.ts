@@ -9,9 +9,9 @@ import { LEASE_MS, takeErasure } from '../../src/erasure/store.ts';
 import { tablesWith } from '../support/canaries.ts';
 import { addColleague } from '../support/colleagues.ts';
 import { callsOf, erased } from '../support/erasing.ts';
-import { assertError, onEachEngine, useDeskbell } from '../support/harness.ts';
 import { createKey } from '../support/machineKeys.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { assertError, onEachEngine, useDeskbell } from '../support/server.ts';
 import { AURORA_ID, until } from '../support/shops.ts';
 
 onEachEngine('an erasure leaves to others', (engine) => {

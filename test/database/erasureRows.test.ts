@@ -7,8 +7,8 @@ import { setOwnChannel } from '../../src/delivery/channels/settings.ts';
 import { addAssistantMessage } from '../../src/delivery/channels/simulator/messages.ts';
 import { tablesWith } from '../support/canaries.ts';
 import { CANARIES, callsOf, erased, NAME, PHONE, WORDS } from '../support/erasing.ts';
-import { BOREALIS, onEachEngine, useDeskbell } from '../support/harness.ts';
 import { createKey } from '../support/machineKeys.ts';
+import { BOREALIS, onEachEngine, useDeskbell } from '../support/server.ts';
 import { AURORA_ID, BOREALIS_ID } from '../support/shops.ts';
 import { META } from '../support/stand-ins/meta.ts';
 

@@ -7,8 +7,8 @@ import { beginErasure } from '../../src/erasure/begin.ts';
 import { ASK, useAsks } from '../support/asking.ts';
 import { tablesWith } from '../support/canaries.ts';
 import { CANARIES, callsOf, erased, PHONE } from '../support/erasing.ts';
-import { assertError, onEachEngine, useDeskbell } from '../support/harness.ts';
 import { makeQueuesDue } from '../support/sending.ts';
+import { assertError, onEachEngine, useDeskbell } from '../support/server.ts';
 import { AURORA_ID, openShop, putAll, type Shop, startWorkerWithTimeout, until } from '../support/shops.ts';
 
 const NEIGHBOUR = '+34611000009';

@@ -12,7 +12,7 @@ import { findDeleting } from '../../src/merchants/delete.ts';
 import { findMerchant, insertMerchant } from '../../src/merchants/store.ts';
 import { filesWith, tablesWith } from '../support/canaries.ts';
 import { callsOf, WORDS } from '../support/erasing.ts';
-import { BOREALIS, type Deskbell, onEachEngine, useDeskbell } from '../support/harness.ts';
+import { BOREALIS, type Deskbell, onEachEngine, useDeskbell } from '../support/server.ts';
 import { AURORA_ID, BOREALIS_ID, until } from '../support/shops.ts';
 
 /** Makes the database refuse to change these rows. Returns how to make it accept that again. */

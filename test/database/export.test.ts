@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EXPORT_SECTIONS } from '../../src/exportSections.ts';
+import { createKey } from '../support/machineKeys.ts';
 import {
   addUser,
   assertError,
@@ -11,8 +12,7 @@ import {
   raise,
   useDeskbell,
   useOwners,
-} from '../support/harness.ts';
-import { createKey } from '../support/machineKeys.ts';
+} from '../support/server.ts';
 import { until } from '../support/shops.ts';
 import { TABLES } from '../support/tables.ts';
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { after, it } from 'node:test';
 import { addColleague } from '../support/colleagues.ts';
 import { run, settingsOf } from '../support/command.ts';
-import { OPERATOR, onEachEngine, type Reply, raise, useDeskbell } from '../support/harness.ts';
 import { createKey } from '../support/machineKeys.ts';
+import { OPERATOR, onEachEngine, type Reply, raise, useDeskbell } from '../support/server.ts';
 import { TABLES } from '../support/tables.ts';
 
 /** The tables with a customer's data, and the type of their lines. */

@@ -10,10 +10,26 @@ import { createVault, type Vault } from '../../src/secrets.ts';
 import { run, runAsProcess, settingsOf } from '../support/command.ts';
 import { killSettings } from '../support/copying.ts';
 import { engines } from '../support/databases.ts';
-import { addUserWithTotp, atLocalhost, codeOf, loginWith, passkeyOptions, sendPasskey } from '../support/factors.ts';
-import { type Deskbell, onEachEngine } from '../support/harness.ts';
-import { check, ENOUGH_MS, isDone, nextCode, type Prepared, prepare, status, use } from '../support/keyChange.ts';
+import {
+  addUserWithTotp,
+  atLocalhost,
+  codeOf,
+  loginWith,
+  passkeyOptions,
+  sendPasskey,
+} from '../support/factors.ts';
+import {
+  check,
+  ENOUGH_MS,
+  isDone,
+  nextCode,
+  type Prepared,
+  prepare,
+  status,
+  use,
+} from '../support/keyChange.ts';
 import { startPostgresProxy } from '../support/postgresProxy.ts';
+import { type Deskbell, onEachEngine } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 /** Longer than the connection for signals waits for a response. */

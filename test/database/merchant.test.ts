@@ -2,8 +2,15 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { WEEKDAYS } from '../../src/contract/merchant.ts';
 import { run, settingsOf } from '../support/command.ts';
-import { addUser, assertError, BOREALIS, type CallOptions, onEachEngine, useDeskbell } from '../support/harness.ts';
 import { createKey } from '../support/machineKeys.ts';
+import {
+  addUser,
+  assertError,
+  BOREALIS,
+  type CallOptions,
+  onEachEngine,
+  useDeskbell,
+} from '../support/server.ts';
 
 const MERCHANT = '/api/v1/merchant';
 /** What the demo's shops have not said. The demo shows its tools. */

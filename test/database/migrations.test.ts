@@ -9,8 +9,8 @@ import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
-import { onEachEngine } from '../support/harness.ts';
 import { root } from '../support/process.ts';
+import { onEachEngine } from '../support/server.ts';
 
 /** What version 0.1 stored for its migrations: the checksums of whole files, including comments. */
 const OLD_SUMS = [

@@ -14,8 +14,8 @@ import { MIGRATIONS, readMigrations } from '../../src/database/upgrade/files.ts'
 import { VERSION } from '../../src/version.ts';
 import { run } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
-import { onEachEngine } from '../support/harness.ts';
 import { root } from '../support/process.ts';
+import { onEachEngine } from '../support/server.ts';
 
 const now = () => new Date();
 const EXPAND = `-- @expand ${VERSION}\n`;

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { run } from '../support/command.ts';
 import { fillEveryTable, runAndKill, tablesOf, untilUnused } from '../support/copying.ts';
 import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from '../support/databases.ts';
-import { AURORA, call, startDeskbell } from '../support/harness.ts';
+import { AURORA, call, startDeskbell } from '../support/server.ts';
 import { TABLES } from '../support/tables.ts';
 
 const withoutHold = ({ sending_hold, ...others }: Awaited<ReturnType<typeof tablesOf>>) => others;

@@ -6,10 +6,10 @@ import { findOrInstall, type Service, startPgBouncer } from '../../scripts/servi
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { createTestDatabase, engines, type TestDatabase } from '../support/databases.ts';
-import { type Deskbell, login, me, raise, startDeskbell } from '../support/harness.ts';
 import { listen } from '../support/listening.ts';
 import { type Program, root, run } from '../support/process.ts';
 import { isGenuine, type Receiver, startReceiver, webhookEnv } from '../support/receiver.ts';
+import { type Deskbell, login, me, raise, startDeskbell } from '../support/server.ts';
 import { unlessLate } from '../support/unlessLate.ts';
 
 const program = engines.includes('postgres') ? findOrInstall('pgbouncer', 'pgbouncer') : undefined;

@@ -8,8 +8,8 @@ import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../../scripts/services.ts';
 import { newSecretKey } from '../../src/secrets.ts';
 import { run } from '../support/command.ts';
-import { raise, startDeskbell } from '../support/harness.ts';
 import { newFolder } from '../support/process.ts';
+import { raise, startDeskbell } from '../support/server.ts';
 
 const RECOVERED_MAX_MS = 60_000;
 

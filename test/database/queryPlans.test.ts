@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { databaseFile } from '../../src/database/sqliteFolder.ts';
 import { SEALED } from '../../src/reseal.ts';
-import { onEachEngine, useDeskbell } from '../support/harness.ts';
 import { fill } from '../support/plans/fill.ts';
 import { importFiles, leaveRows } from '../support/plans/rows.ts';
 import { hasPlan, type Planner, postgresPlanner, sqlitePlanner } from '../support/plans/scans.ts';
 import { startRecording, stopRecording } from '../support/plans/statements.ts';
 import { useVectors } from '../support/plans/vectors.ts';
 import { useEverything } from '../support/plans/workload.ts';
+import { onEachEngine, useDeskbell } from '../support/server.ts';
 
 /** With far fewer rows, PostgreSQL reads all rows of a merchant, because that is cheaper. */
 const ROWS = 400;

@@ -4,7 +4,7 @@ import { cleanUp } from '../../src/cleanUp.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createLogger } from '../../src/log.ts';
-import { idsOf, onEachEngine, raise, useDeskbell } from '../support/harness.ts';
+import { idsOf, onEachEngine, raise, useDeskbell } from '../support/server.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 

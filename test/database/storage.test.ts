@@ -13,7 +13,7 @@ import {
   QUESTION,
   raise,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 import { KNOWLEDGE } from '../support/teaching.ts';
 
 const MEGABYTE = 1_000_000;

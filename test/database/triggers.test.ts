@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import type { Engine } from '../../src/database/database.ts';
-import { onEachEngine, useDeskbell } from '../support/harness.ts';
 import { root } from '../support/process.ts';
+import { onEachEngine, useDeskbell } from '../support/server.ts';
 
 const NOTICED =
   'a change by hand is noticed: a new version, and the same bytes, counts and index as the program’s';

@@ -5,7 +5,7 @@ import { createLogger } from '../../src/log.ts';
 import { openServer, type Server } from '../../src/server.ts';
 import { run } from '../support/command.ts';
 import type { TestDatabase } from '../support/databases.ts';
-import { call, NOTIFICATIONS, onEachEngine } from '../support/harness.ts';
+import { call, NOTIFICATIONS, onEachEngine } from '../support/server.ts';
 import { type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.ts';
 import { createOldDatabase, type OldVersion } from '../support/upgrades/database.ts';
 

@@ -5,7 +5,7 @@ import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { createTestDatabase } from '../support/databases.ts';
-import { onEachEngine } from '../support/harness.ts';
+import { onEachEngine } from '../support/server.ts';
 
 /** The last one with which triggers counted notes, wordings and versions. */
 const OLD_VERSION = 31;

@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { forEngine } from '../../src/database/upgrade/files.ts';
 import { run, settingsOf } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
-import { type Deskbell, onEachEngine, startDeskbell } from '../support/harness.ts';
+import { type Deskbell, onEachEngine, startDeskbell } from '../support/server.ts';
 import { phoneOf } from '../support/shops.ts';
 import { META, type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.ts';
 

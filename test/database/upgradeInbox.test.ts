@@ -14,7 +14,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { recordAsked, recordKnown } from '../../src/knowledge/confidence/store.ts';
 import { answerSchemaId, KINDS, storeAnswerSchemas } from '../../src/notifications/kinds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
-import { AURORA, type Deskbell, onEachEngine, startDeskbell } from '../support/harness.ts';
+import { AURORA, type Deskbell, onEachEngine, startDeskbell } from '../support/server.ts';
 
 /** The last one before answers could be undone. */
 const OLD_VERSION = 19;

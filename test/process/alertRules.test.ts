@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { findOrInstall } from '../../scripts/services.ts';
-import { useDeskbell } from '../support/harness.ts';
 import { root } from '../support/process.ts';
 import { namesIn } from '../support/scrape.ts';
+import { useDeskbell } from '../support/server.ts';
 
 const FOLDER = join(root, 'deploy', 'prometheus');
 const rules = readFileSync(join(FOLDER, 'deskbell.rules.yml'), 'utf8');

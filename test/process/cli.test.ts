@@ -8,7 +8,7 @@ import { secretKeyProblem } from '../../src/secrets.ts';
 import { VERSION } from '../../src/version.ts';
 import { type Run, root, run, runAsProcess } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
-import { onEachEngine } from '../support/harness.ts';
+import { onEachEngine } from '../support/server.ts';
 
 function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, message: RegExp): void {
   assert.match(stderr, message);

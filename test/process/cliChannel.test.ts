@@ -3,11 +3,11 @@ import { after, afterEach, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DELIVERIES } from '../../src/delivery/queue/enqueue.ts';
 import { type Run, run } from '../support/command.ts';
-import { onEachEngine } from '../support/harness.ts';
 import { run as start } from '../support/process.ts';
 import { MAIN } from '../support/program.ts';
 import { isGenuine, type Receiver, startReceiver } from '../support/receiver.ts';
 import { FIRST, SECOND, type Sending, startSending } from '../support/sending.ts';
+import { onEachEngine } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'command').toString('base64')}`;

@@ -5,7 +5,7 @@ import { after, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { upsertConversations } from '../../src/conversations/store.ts';
 import { run, settingsOf } from '../support/command.ts';
-import { type Deskbell, NOTIFICATIONS, onEachEngine, startDeskbell } from '../support/harness.ts';
+import { type Deskbell, NOTIFICATIONS, onEachEngine, startDeskbell } from '../support/server.ts';
 import { BOREALIS_ID, until } from '../support/shops.ts';
 import { watchedWrites } from '../support/watchedWrites.ts';
 

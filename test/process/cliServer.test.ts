@@ -21,7 +21,7 @@ import {
   type Reply,
   refresh,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 onEachEngine('the command line while a server runs', (engine) => {
   const deskbell = useDeskbell(engine);

@@ -4,7 +4,7 @@ import { createPasswords } from '../../src/auth/passwords/passwords.ts';
 import type { InboxItem } from '../../src/contract/inbox.ts';
 import type { Turn } from '../../src/contract/timeline.ts';
 import { seedDemo } from '../../src/demo.ts';
-import { NOTIFICATIONS, onEachEngine, startDeskbell } from '../support/harness.ts';
+import { NOTIFICATIONS, onEachEngine, startDeskbell } from '../support/server.ts';
 
 onEachEngine('the history of the demo', (engine) => {
   it('shows shops that get better, with work to do', async () => {

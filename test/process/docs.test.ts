@@ -6,7 +6,15 @@ import { describe, it } from 'node:test';
 import { COMMANDS } from '../../src/cli/program.ts';
 import { run } from '../support/command.ts';
 import { isNotRun, NOT_RUN } from '../support/docs/notRun.ts';
-import { firstLineOf, PAGES, proseOf, readPage, type Sample, samplesOf, titleOf } from '../support/docs/samples.ts';
+import {
+  firstLineOf,
+  PAGES,
+  proseOf,
+  readPage,
+  type Sample,
+  samplesOf,
+  titleOf,
+} from '../support/docs/samples.ts';
 import { root } from '../support/process.ts';
 
 const samples = PAGES.flatMap(samplesOf);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDemoDatabase, type TestDatabase } from '../support/databases.ts';
-import { AURORA, assertError, call, onEachEngine } from '../support/harness.ts';
 import { listen } from '../support/listening.ts';
 import { openConnection, type Serving, serve } from '../support/process.ts';
+import { AURORA, assertError, call, onEachEngine } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
 const databases: TestDatabase[] = [];

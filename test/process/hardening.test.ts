@@ -27,6 +27,7 @@ import { createVault, newSecretKey, VaultError } from '../../src/secrets.ts';
 import { openServer } from '../../src/server.ts';
 import { run } from '../support/command.ts';
 import { createTestDatabase } from '../support/databases.ts';
+import { newFolder, root } from '../support/process.ts';
 import {
   assertError,
   type Deskbell,
@@ -34,8 +35,7 @@ import {
   type Reply,
   startDeskbell,
   useDeskbell,
-} from '../support/harness.ts';
-import { newFolder, root } from '../support/process.ts';
+} from '../support/server.ts';
 
 const PRODUCTION = { NODE_ENV: 'production', DEMO: 'false', TRUST_PROXY: '1' };
 const USER = { email: 'alma@shop.example', password: 'quiet lemon harbour' };

@@ -9,10 +9,10 @@ import { insertMerchant } from '../../src/merchants/store.ts';
 import { newSecretKey } from '../../src/secrets.ts';
 import { VERSION } from '../../src/version.ts';
 import { createDemoDatabase, engines } from '../support/databases.ts';
-import { onEachEngine, QUESTION, raise, useDeskbell, useOwners } from '../support/harness.ts';
 import { root, run } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { metric, namesIn, samplesOf, scrape } from '../support/scrape.ts';
+import { onEachEngine, QUESTION, raise, useDeskbell, useOwners } from '../support/server.ts';
 import { phoneOf, putAll, range } from '../support/shops.ts';
 import { newPhone, useWhatsApp } from '../support/whatsapp.ts';
 

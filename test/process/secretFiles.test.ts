@@ -7,8 +7,8 @@ import { ConfigError, readApiAccess, readConfig } from '../../src/config.ts';
 import { DESCRIPTORS } from '../../src/delivery/channels/descriptors.ts';
 import { newSecretKey } from '../../src/secrets.ts';
 import { run } from '../support/command.ts';
-import { startDeskbell } from '../support/harness.ts';
 import { newFolder } from '../support/process.ts';
+import { startDeskbell } from '../support/server.ts';
 
 const key = newSecretKey();
 const OTLP = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example' };

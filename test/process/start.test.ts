@@ -4,6 +4,7 @@ import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { createTestDatabase, engines } from '../support/databases.ts';
+import { newFolder, type Serving, serve } from '../support/process.ts';
 import {
   AURORA,
   BOREALIS,
@@ -13,8 +14,7 @@ import {
   onEachEngine,
   QUESTION,
   useDeskbell,
-} from '../support/harness.ts';
-import { newFolder, type Serving, serve } from '../support/process.ts';
+} from '../support/server.ts';
 
 const signIn = ({ url }: Serving, { email, password }: typeof AURORA) =>
   call(url, 'POST', '/api/v1/auth/login', { body: { email, password } });

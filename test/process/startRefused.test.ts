@@ -11,8 +11,8 @@ import { newSecretKey } from '../../src/secrets.ts';
 import { openServer } from '../../src/server.ts';
 import { startProblem } from '../../src/startProblem.ts';
 import { createDemoDatabase, createTestDatabase, engines } from '../support/databases.ts';
-import { startDeskbell } from '../support/harness.ts';
 import { newFolder, run, type Settings } from '../support/process.ts';
+import { startDeskbell } from '../support/server.ts';
 import { unlessLate } from '../support/unlessLate.ts';
 
 /** One line on stderr and nothing else, exit code 1, and no secret anywhere. */

@@ -3,8 +3,8 @@ import { after, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../scripts/services.ts';
 import { createDemoDatabase, type TestDatabase } from '../support/databases.ts';
-import { AURORA, call } from '../support/harness.ts';
 import { newFolder, openConnection, root, type Serving, serve } from '../support/process.ts';
+import { AURORA, call } from '../support/server.ts';
 
 /** How long a supervisor waits before it kills the process. */
 const STOP_MAX_MS = 10_000;

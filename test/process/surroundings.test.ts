@@ -10,7 +10,7 @@ import {
   raise,
   startDeskbell,
   useDeskbell,
-} from '../support/harness.ts';
+} from '../support/server.ts';
 
 describe('the docs page', () => {
   const deskbell = useDeskbell('sqlite');

@@ -9,9 +9,9 @@ import { createMetrics } from '../../src/metrics.ts';
 import { createBatches } from '../../src/telemetry/batches.ts';
 import { openTelemetry } from '../../src/telemetry/open.ts';
 import { createDemoDatabase } from '../support/databases.ts';
-import { onEachEngine } from '../support/harness.ts';
 import { type Program, root, run, serve } from '../support/process.ts';
 import { metric, samplesOf } from '../support/scrape.ts';
+import { onEachEngine } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 import { otelEnv, startCollector } from '../support/stand-ins/collector.ts';
 

@@ -5,11 +5,16 @@ import { ConfigError, readConfig } from '../../src/config.ts';
 import { encodeRequest, readRejected } from '../../src/telemetry/protobuf.ts';
 import { createTracer, parseTraceparent } from '../../src/telemetry/tracer.ts';
 import { createDemoDatabase, type TestDatabase } from '../support/databases.ts';
-import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../support/harness.ts';
 import { type Program, root, run, type Serving, serve } from '../support/process.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../support/receiver.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../support/server.ts';
 import { until } from '../support/shops.ts';
-import { type Collector, type ExportedSpan, otelEnv, startCollector } from '../support/stand-ins/collector.ts';
+import {
+  type Collector,
+  type ExportedSpan,
+  otelEnv,
+  startCollector,
+} from '../support/stand-ins/collector.ts';
 
 const WORK = [process.execPath, join(root, 'src', 'cli', 'main.ts'), 'work'];
 const CANARY = 'a-canary-in-a-question';

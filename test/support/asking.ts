@@ -1,6 +1,6 @@
-import type { CallOptions, Deskbell } from './harness.ts';
-import { NOTIFICATIONS } from './harness.ts';
 import { createKey } from './machineKeys.ts';
+import type { CallOptions, Deskbell } from './server.ts';
+import { NOTIFICATIONS } from './server.ts';
 
 export const ASK = '/api/v1/ask';
 

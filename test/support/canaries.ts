@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../src/database/database.ts';
-import type { Deskbell } from './harness.ts';
+import type { Deskbell } from './server.ts';
 
 /** Searches a raw dump of every table for what must be gone. */
 

@@ -1,4 +1,4 @@
-import { addUser, type Deskbell } from './harness.ts';
+import { addUser, type Deskbell } from './server.ts';
 
 export interface Colleague {
   id: number;

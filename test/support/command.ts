@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { CommandCall, CommandResult } from './commandProcess.ts';
-import type { Deskbell } from './harness.ts';
 import { COMMAND_PROCESS, MAIN, QUICK_START } from './program.ts';
+import type { Deskbell } from './server.ts';
 
 export interface Run extends CommandResult {
   /** Standard output, or standard error if that is empty. */

@@ -6,8 +6,8 @@ import type { Engine } from '../../src/database/database.ts';
 import { databaseFile } from '../../src/database/sqliteFolder.ts';
 import { root, runAsProcess } from './command.ts';
 import { createDemoDatabase, type TestDatabase } from './databases.ts';
-import { startDeskbell } from './harness.ts';
 import { leaveRows } from './plans/rows.ts';
+import { startDeskbell } from './server.ts';
 import { until } from './shops.ts';
 
 /** For tests that copy a whole database. */

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { UserId } from '../../src/contract/ids.ts';
 import { SCOPE_NAMES } from '../../src/contract/machineKeys.ts';
 import { CHANGES, type Database, type Engine } from '../../src/database/database.ts';
-import { BOREALIS, type Deskbell, startDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
+import { BOREALIS, type Deskbell, startDeskbell } from './server.ts';
 import { type Embeddings, startEmbeddings } from './stand-ins/embeddings.ts';
 import { AURORA_ID, learn } from './teaching.ts';
 

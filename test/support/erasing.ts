@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Deskbell, Reply } from './harness.ts';
+import type { Deskbell, Reply } from './server.ts';
 import { until } from './shops.ts';
 
 /** A person to erase, and the calls that tests of erasures make. */

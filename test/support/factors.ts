@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { generateSync } from 'otplib/functional';
-import { addUser, call, type Deskbell, login, type Reply } from './harness.ts';
+import { addUser, call, type Deskbell, login, type Reply } from './server.ts';
 
 /** Users with a second factor, and devices that hold passkeys. */
 export const AUTH = '/api/v1/auth';

@@ -1,5 +1,5 @@
 import type { Engine } from '../../src/database/database.ts';
-import { type CallOptions, NOTIFICATIONS, QUESTION, raise, useDeskbell, useOwners } from './harness.ts';
+import { type CallOptions, NOTIFICATIONS, QUESTION, raise, useDeskbell, useOwners } from './server.ts';
 
 /** A group of `GET /api/v1/notification/groups`. */
 export interface Group {

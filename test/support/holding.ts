@@ -1,6 +1,6 @@
 import { after, before } from 'node:test';
 import type { Engine } from '../../src/database/database.ts';
-import { type CallOptions, NOTIFICATIONS, QUESTION, raise, useDeskbell, useOwners } from './harness.ts';
+import { type CallOptions, NOTIFICATIONS, QUESTION, raise, useDeskbell, useOwners } from './server.ts';
 import { until } from './shops.ts';
 
 /** A server whose clock stands still, so that an answer can be undone until the test lets it become due. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import type { Engine } from '../../src/database/database.ts';
-import { type CallOptions, type Deskbell, type Reply, raise, useDeskbell } from './harness.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
+import { type CallOptions, type Deskbell, type Reply, raise, useDeskbell } from './server.ts';
 
 export const WEBHOOKS = '/api/v1/webhooks';
 /** The answer's own event only, so that a test knows what comes. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { MerchantId } from '../../src/contract/ids.ts';
 import { indexNext } from '../../src/notifications/inbox/search/indexer.ts';
-import { type Deskbell, NOTIFICATIONS, raise } from './harness.ts';
+import { type Deskbell, NOTIFICATIONS, raise } from './server.ts';
 
 export const INBOX = '/api/v1/inbox';
 

@@ -18,9 +18,9 @@ import {
   loginWith,
   signInWithPasskey,
 } from './factors.ts';
-import { type Deskbell, login, me, raise, refresh, startDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
+import { type Deskbell, login, me, raise, refresh, startDeskbell } from './server.ts';
 import { until } from './shops.ts';
 import { startPushService } from './stand-ins/push.ts';
 

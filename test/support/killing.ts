@@ -5,9 +5,9 @@ import { readConfig } from '../../src/config.ts';
 import type { Database, Engine } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { createDemoDatabase, type TestDatabase } from './databases.ts';
-import { AURORA, call } from './harness.ts';
 import { type Serving, serve } from './process.ts';
 import { makeQueuesDue } from './sending.ts';
+import { AURORA, call } from './server.ts';
 
 /** The customer of the demo's first conversation. */
 export const CUSTOMER = '+34611550101';

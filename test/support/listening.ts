@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser';
-import type { Deskbell } from './harness.ts';
+import type { Deskbell } from './server.ts';
 
 export const EVENTS = '/api/v1/events';
 

@@ -1,5 +1,5 @@
 import type { Scope } from '../../src/contract/machineKeys.ts';
-import { AURORA, type Deskbell } from './harness.ts';
+import { AURORA, type Deskbell } from './server.ts';
 
 /** A new key of the demo's coffee shop, or of another owner's merchant. */
 export async function createKey(

@@ -2,8 +2,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldHttpTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Deskbell, Reply } from './harness.ts';
 import { MAIN, QUICK_START } from './program.ts';
+import type { Deskbell, Reply } from './server.ts';
 
 /** The official MCP clients of both generations. */
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Deskbell } from './harness.ts';
+import type { Deskbell } from './server.ts';
 
 /** One line of a scrape: `name{label="value"} 1`. */
 export interface Sample {

@@ -14,7 +14,7 @@ import { createLogger } from '../../src/log.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
 import type { Vault } from '../../src/secrets.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
-import { type Clock, createClock } from './harness.ts';
+import { type Clock, createClock } from './server.ts';
 
 /** The queue, the worker and the channels without a server, with two merchants and a test clock. */
 export interface Sending {

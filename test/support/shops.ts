@@ -10,9 +10,9 @@ import { DELIVERIES, type NewDelivery } from '../../src/delivery/queue/enqueue.t
 import { startWorker, type Worker } from '../../src/delivery/worker/worker.ts';
 import { createLogger } from '../../src/log.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
-import type { Deskbell } from './harness.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { enqueue } from './sending.ts';
+import type { Deskbell } from './server.ts';
 
 /** A merchant whose messages go to its own receiver. */
 export interface Shop {

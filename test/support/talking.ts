@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { MerchantId } from '../../src/contract/ids.ts';
 import type { Turn } from '../../src/contract/timeline.ts';
 import { upsertConversation } from '../../src/conversations/store.ts';
-import { AURORA, type Deskbell, raise } from './harness.ts';
+import { AURORA, type Deskbell, raise } from './server.ts';
 import { newPhone } from './whatsapp.ts';
 
 export const CONVERSATIONS = '/api/v1/conversation';

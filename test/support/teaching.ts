@@ -3,7 +3,7 @@ import type { MerchantId, UserId } from '../../src/contract/ids.ts';
 import type { Engine, Queries } from '../../src/database/database.ts';
 import { eventsStep } from '../../src/events/record.ts';
 import { type Lesson, learnSteps, planLesson, writeLesson } from '../../src/knowledge/learn.ts';
-import { type CallOptions, useDeskbell, useOwners } from './harness.ts';
+import { type CallOptions, useDeskbell, useOwners } from './server.ts';
 
 export const KNOWLEDGE = '/api/v1/knowledge';
 export const AURORA_ID = 1 as MerchantId;

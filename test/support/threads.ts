@@ -1,6 +1,6 @@
 import type { MerchantId } from '../../src/contract/ids.ts';
 import { eventOf, numberEvents, readEvents } from '../../src/events/log.ts';
-import type { Deskbell } from './harness.ts';
+import type { Deskbell } from './server.ts';
 
 export const threadOf = (id: number) => `/api/v1/conversation/${id}/messages`;
 

@@ -3,8 +3,8 @@ import { after, afterEach, before, beforeEach } from 'node:test';
 import type { MerchantId } from '../../src/contract/ids.ts';
 import type { Engine, Queries } from '../../src/database/database.ts';
 import { DELIVERIES } from '../../src/delivery/queue/enqueue.ts';
-import { type Deskbell, startDeskbell } from './harness.ts';
 import { enqueue, makeQueuesDue } from './sending.ts';
+import { type Deskbell, startDeskbell } from './server.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
 /** A server whose channel is the Meta stand-in. Both use one clock, which is stopped during a test. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addColleague, type Colleague, disable } from '../../support/colleagues.ts';
-import { type Deskbell, onEachEngine, raise, startDeskbell } from '../../support/harness.ts';
+import { type Deskbell, onEachEngine, raise, startDeskbell } from '../../support/server.ts';
 import { type MailServer, mailSettings, startMailServer } from '../../support/stand-ins/mail.ts';
 
 const MINUTE = 60;

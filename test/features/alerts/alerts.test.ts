@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
 import { addColleague, type Colleague, disable } from '../../support/colleagues.ts';
+import { createKey } from '../../support/machineKeys.ts';
 import {
   AURORA,
   assertError,
@@ -12,8 +13,7 @@ import {
   raise,
   useDeskbell,
   useOwners,
-} from '../../support/harness.ts';
-import { createKey } from '../../support/machineKeys.ts';
+} from '../../support/server.ts';
 import { type Browser, type PushService, startPushService } from '../../support/stand-ins/push.ts';
 
 const ALERTS = '/api/v1/alerts';

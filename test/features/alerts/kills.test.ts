@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { AURORA, call, onEachEngine, QUESTION } from '../../support/harness.ts';
 import { useKilling } from '../../support/killing.ts';
+import { AURORA, call, onEachEngine, QUESTION } from '../../support/server.ts';
 import { type Push, type PushService, startPushService } from '../../support/stand-ins/push.ts';
 
 const QUESTIONS = 6;

@@ -6,7 +6,7 @@ import { type ConfigError, readConfig } from '../../../src/config.ts';
 import { createMailer } from '../../../src/mail/mailer.ts';
 import { enqueueMail, KINDS, MAILS } from '../../../src/mail/queue.ts';
 import { PAUSES_SECONDS } from '../../../src/mail/sender.ts';
-import { type Deskbell, onEachEngine, startDeskbell, startSecondServer } from '../../support/harness.ts';
+import { type Deskbell, onEachEngine, startDeskbell, startSecondServer } from '../../support/server.ts';
 import { range, until } from '../../support/shops.ts';
 import { CERTIFICATES } from '../../support/stand-ins/certificates.ts';
 import { type MailServer, mailSettings, newAddress, startMailServer } from '../../support/stand-ins/mail.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { AURORA, call, onEachEngine } from '../../support/harness.ts';
 import { useKilling } from '../../support/killing.ts';
 import type { Serving } from '../../support/process.ts';
+import { AURORA, call, onEachEngine } from '../../support/server.ts';
 import { type MailServer, mailSettings, newAddress, startMailServer } from '../../support/stand-ins/mail.ts';
 
 /** As many as a server sends at once, and some that wait. */

@@ -3,8 +3,14 @@ import { after, before, it } from 'node:test';
 import { cleanUp } from '../../../src/cleanUp.ts';
 import { createLogger } from '../../../src/log.ts';
 import { PAUSES_SECONDS } from '../../../src/mail/sender.ts';
-import { type Deskbell, onEachEngine, startDeskbell, useOwners } from '../../support/harness.ts';
-import { type MailServer, mailSettings, newAddress, startMailServer, tokenIn } from '../../support/stand-ins/mail.ts';
+import { type Deskbell, onEachEngine, startDeskbell, useOwners } from '../../support/server.ts';
+import {
+  type MailServer,
+  mailSettings,
+  newAddress,
+  startMailServer,
+  tokenIn,
+} from '../../support/stand-ins/mail.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const INVITES = '/api/v1/invites';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { dispatchAlerts } from '../../../src/alerts/dispatch.ts';
 import { createLogger } from '../../../src/log.ts';
-import { onEachEngine, raise, startSecondServer, useDeskbell } from '../../support/harness.ts';
+import { onEachEngine, raise, startSecondServer, useDeskbell } from '../../support/server.ts';
 import { startPushService } from '../../support/stand-ins/push.ts';
 
 const ALERTS = '/api/v1/alerts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
 import { useGroups } from '../../support/grouping.ts';
-import { assertError, onEachEngine, raise, SUPPORT } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, onEachEngine, raise, SUPPORT } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const DONE = 'Notification answered.';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, it } from 'node:test';
-import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../../support/harness.ts';
 import { useKilling } from '../../support/killing.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../../support/server.ts';
 
 const COUNT = 60;
 /** A busy machine often kills too late. */

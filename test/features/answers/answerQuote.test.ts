@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { assertError, BOREALIS, type Deskbell, onEachEngine, startDeskbell, useDeskbell } from '../../support/harness.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import {
+  assertError,
+  BOREALIS,
+  type Deskbell,
+  onEachEngine,
+  startDeskbell,
+  useDeskbell,
+} from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 import { useTalking } from '../../support/talking.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
 import { ASK } from '../../support/asking.ts';
-import { assertError, NOTIFICATIONS, onEachEngine, QUESTION, raise, SUPPORT } from '../../support/harness.ts';
 import { useHeld } from '../../support/holding.ts';
 import { listen } from '../../support/listening.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, NOTIFICATIONS, onEachEngine, QUESTION, raise, SUPPORT } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const AT_ONCE = 'Notification answered.';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, it } from 'node:test';
-import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../../support/harness.ts';
 import { useKilling } from '../../support/killing.ts';
 import type { Serving } from '../../support/process.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../../support/server.ts';
 
 const COUNT = 40;
 /** As if their time was over. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { ASK } from '../../support/asking.ts';
-import { assertError, onEachEngine, startSecondServer } from '../../support/harness.ts';
 import { useHeld } from '../../support/holding.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, onEachEngine, startSecondServer } from '../../support/server.ts';
 
 onEachEngine('reopening a notification', (engine) => {
   const held = useHeld(engine);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
-import { assertError, onEachEngine } from '../../support/harness.ts';
 import { useHeld } from '../../support/holding.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 
 const RESOLVED = 'Notification resolved without a reply.';
 

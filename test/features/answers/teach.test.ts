@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { assertError, onEachEngine, raise, SUPPORT } from '../../support/harness.ts';
 import { useHeld } from '../../support/holding.ts';
+import { assertError, onEachEngine, raise, SUPPORT } from '../../support/server.ts';
 
 onEachEngine('what an answer teaches', (engine) => {
   const held = useHeld(engine);

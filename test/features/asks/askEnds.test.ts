@@ -4,8 +4,14 @@ import { cleanUp } from '../../../src/cleanUp.ts';
 import { createLogger } from '../../../src/log.ts';
 import { waitsArrive } from '../../support/arrivals.ts';
 import { ASK, useAsks } from '../../support/asking.ts';
-import { assertError, NOTIFICATIONS, onEachEngine, startSecondServer, useDeskbell } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import {
+  assertError,
+  NOTIFICATIONS,
+  onEachEngine,
+  startSecondServer,
+  useDeskbell,
+} from '../../support/server.ts';
 import { AURORA_ID, until } from '../../support/shops.ts';
 
 onEachEngine('the end of an ask', (engine) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { ASK, useAsks } from '../../support/asking.ts';
-import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, useDeskbell } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, useDeskbell } from '../../support/server.ts';
 
 const CONVERSATION = '/api/v1/conversation/';
 

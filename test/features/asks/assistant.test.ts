@@ -9,7 +9,7 @@ import {
   raise,
   startDeskbell,
   useDeskbell,
-} from '../../support/harness.ts';
+} from '../../support/server.ts';
 
 interface Shown {
   from_customer: boolean;

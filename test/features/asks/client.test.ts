@@ -3,12 +3,18 @@ import { randomUUID } from 'node:crypto';
 import { after, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AskState, DeskbellOptions } from '../../../clients/typescript/src/index.ts';
-import { createDemoDatabase } from '../../support/databases.ts';
 import { type LoopbackProxy, startProxy } from '../../release/faults/proxy.ts';
-import { type Deskbell, NOTIFICATIONS, onEachEngine, startDeskbell, useDeskbell } from '../../support/harness.ts';
+import { answer, raised } from '../../support/answering.ts';
+import { createDemoDatabase } from '../../support/databases.ts';
 import { createKey } from '../../support/machineKeys.ts';
-import { answer, raised } from '../../support/merchant.ts';
 import { type Client, installClient } from '../../support/packedClient.ts';
+import {
+  type Deskbell,
+  NOTIFICATIONS,
+  onEachEngine,
+  startDeskbell,
+  useDeskbell,
+} from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const SCOPES = ['ask', 'knowledge:read', 'notifications:read'] as const;

@@ -5,11 +5,11 @@ import { before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { install } from '../../../bench/peers/install.ts';
-import { onEachEngine, useDeskbell } from '../../support/harness.ts';
+import { answer, raised } from '../../support/answering.ts';
 import { createKey } from '../../support/machineKeys.ts';
-import { answer, raised } from '../../support/merchant.ts';
 import { packClient, runTool } from '../../support/packedClient.ts';
 import { root } from '../../support/process.ts';
+import { onEachEngine, useDeskbell } from '../../support/server.ts';
 
 const SCOPES = ['ask', 'knowledge:read', 'notifications:read'] as const;
 const FOLDER = join(root, 'clients/typescript/examples');

@@ -4,7 +4,6 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { runAsProcess } from '../../support/command.ts';
 import { samplesOf } from '../../support/docs/samples.ts';
-import { assertError, BOREALIS, type Deskbell, NOTIFICATIONS, onEachEngine, useDeskbell } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import {
   ABOUT,
@@ -19,6 +18,14 @@ import {
   withKey,
 } from '../../support/mcpClients.ts';
 import { root } from '../../support/process.ts';
+import {
+  assertError,
+  BOREALIS,
+  type Deskbell,
+  NOTIFICATIONS,
+  onEachEngine,
+  useDeskbell,
+} from '../../support/server.ts';
 
 const NAMES = [
   ...['find_answer', 'ask_merchant', 'request_human'],

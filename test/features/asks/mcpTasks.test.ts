@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { BOREALIS, NOTIFICATIONS, onEachEngine, type Reply, useDeskbell } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import { ABOUT, addressOf, NEW, TASKS, withKey } from '../../support/mcpClients.ts';
+import { BOREALIS, NOTIFICATIONS, onEachEngine, type Reply, useDeskbell } from '../../support/server.ts';
 
 onEachEngine('the tasks extension of MCP', (engine) => {
   const deskbell = useDeskbell(engine);

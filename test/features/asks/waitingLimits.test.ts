@@ -5,6 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Deskbell as Client } from '../../../clients/typescript/src/index.ts';
 import { waitsArrive } from '../../support/arrivals.ts';
 import { ASK, useAsks } from '../../support/asking.ts';
+import { createKey } from '../../support/machineKeys.ts';
+import { connectNew } from '../../support/mcpClients.ts';
 import {
   assertError,
   BOREALIS,
@@ -13,9 +15,7 @@ import {
   type Reply,
   startDeskbell,
   useDeskbell,
-} from '../../support/harness.ts';
-import { createKey } from '../../support/machineKeys.ts';
-import { connectNew } from '../../support/mcpClients.ts';
+} from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const PER_USER = 2;

@@ -5,8 +5,8 @@ import type { MerchantId } from '../../../src/contract/ids.ts';
 import { completeConversation } from '../../../src/conversations/store.ts';
 import { WHATSAPP } from '../../../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../../../src/delivery/channels/settings.ts';
-import { assertError, BOREALIS, idsOf, onEachEngine, useDeskbell } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, BOREALIS, idsOf, onEachEngine, useDeskbell } from '../../support/server.ts';
 
 const CONVERSATIONS = '/api/v1/conversation';
 const DAY_MS = 24 * 60 * 60_000;

@@ -4,7 +4,7 @@ import { cleanUp } from '../../../src/cleanUp.ts';
 import type { MerchantId } from '../../../src/contract/ids.ts';
 import { upsertConversation } from '../../../src/conversations/store.ts';
 import { createLogger } from '../../../src/log.ts';
-import { assertError, BOREALIS, onEachEngine, QUESTION, raise, useDeskbell } from '../../support/harness.ts';
+import { assertError, BOREALIS, onEachEngine, QUESTION, raise, useDeskbell } from '../../support/server.ts';
 import { receivedIn, type ThreadMessage, textsOf, threadOf } from '../../support/threads.ts';
 import { newPhone } from '../../support/whatsapp.ts';
 

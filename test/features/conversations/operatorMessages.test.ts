@@ -6,12 +6,17 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { newSecretKey } from '../../../src/secrets.ts';
-import { runAsProcess, run as runCommand } from '../../support/command.ts';
-import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from '../../support/databases.ts';
 import { folderOnSmallDisk } from '../../release/faults/limitedDisk.ts';
-import { AURORA, call, NOTIFICATIONS, onEachEngine, startDeskbell } from '../../support/harness.ts';
+import { runAsProcess, run as runCommand } from '../../support/command.ts';
+import {
+  createDemoDatabase,
+  createTestDatabase,
+  engines,
+  type TestDatabase,
+} from '../../support/databases.ts';
 import { newFolder, run as start } from '../../support/process.ts';
 import { MAIN } from '../../support/program.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, startDeskbell } from '../../support/server.ts';
 
 /** What an operator who follows the docs reads when something is wrong. */
 

@@ -4,8 +4,8 @@ import type { MerchantId } from '../../../src/contract/ids.ts';
 import { SAVED_REPLIES_MAX } from '../../../src/contract/savedReplies.ts';
 import { insertSavedReply } from '../../../src/conversations/savedReplies/store.ts';
 import type { Queries } from '../../../src/database/database.ts';
-import { addUser, assertError, BOREALIS, onEachEngine, useDeskbell } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { addUser, assertError, BOREALIS, onEachEngine, useDeskbell } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const PATH = '/api/v1/saved-replies';

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { useKilling } from '../../support/killing.ts';
+import { createKey } from '../../support/machineKeys.ts';
 import {
   AURORA,
   addUser,
@@ -8,9 +10,7 @@ import {
   call as callServer,
   onEachEngine,
   useDeskbell,
-} from '../../support/harness.ts';
-import { useKilling } from '../../support/killing.ts';
-import { createKey } from '../../support/machineKeys.ts';
+} from '../../support/server.ts';
 import { META } from '../../support/stand-ins/meta.ts';
 import { CONVERSATIONS, said, useTalking } from '../../support/talking.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';

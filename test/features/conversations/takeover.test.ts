@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { useAsks } from '../../support/asking.ts';
-import { assertError, BOREALIS, onEachEngine, useDeskbell } from '../../support/harness.ts';
 import { listen } from '../../support/listening.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { assertError, BOREALIS, onEachEngine, useDeskbell } from '../../support/server.ts';
 import { CONVERSATIONS, said, useTalking } from '../../support/talking.ts';
 
 onEachEngine('a conversation that a person has taken over', (engine) => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Turn } from '../../../src/contract/timeline.ts';
 import { NEAR_MS } from '../../../src/conversations/timeline/pairs.ts';
-import { assertError, BOREALIS, onEachEngine, useDeskbell } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, BOREALIS, onEachEngine, useDeskbell } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 import { CONVERSATIONS, said, useTalking } from '../../support/talking.ts';
 

@@ -6,9 +6,17 @@ import { createBreaker } from '../../../src/delivery/worker/breaker.ts';
 import { UNTIL_RESUMED } from '../../../src/delivery/worker/stops.ts';
 import type { Worker } from '../../../src/delivery/worker/worker.ts';
 import { run, settingsOf } from '../../support/command.ts';
-import { type Deskbell, onEachEngine, startDeskbell } from '../../support/harness.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
-import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, range, startWorkerWithTimeout, until } from '../../support/shops.ts';
+import { type Deskbell, onEachEngine, startDeskbell } from '../../support/server.ts';
+import {
+  AURORA_ID,
+  BOREALIS_ID,
+  phoneOf,
+  putAll,
+  range,
+  startWorkerWithTimeout,
+  until,
+} from '../../support/shops.ts';
 
 const TIMEOUT_MS = 300;
 /** A response is never that late, no matter how busy the machine is. */

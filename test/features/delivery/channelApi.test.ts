@@ -5,7 +5,7 @@ import type { MerchantId } from '../../../src/contract/ids.ts';
 import { WEBHOOK, WHATSAPP } from '../../../src/delivery/channels/registry.ts';
 import { setDailyLimit, setOwnChannel } from '../../../src/delivery/channels/settings.ts';
 import { type ChannelStop, refusedStop, stopChannel } from '../../../src/delivery/worker/stops.ts';
-import { assertError, BOREALIS, onEachEngine, raise, useDeskbell } from '../../support/harness.ts';
+import { assertError, BOREALIS, onEachEngine, raise, useDeskbell } from '../../support/server.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'channel api').toString('base64')}`;
 const SHARED = {

@@ -13,9 +13,9 @@ import {
 } from '../../../src/delivery/channels/settings.ts';
 import { dailyLimitOf } from '../../../src/delivery/quota.ts';
 import { createVault, newSecretKey } from '../../../src/secrets.ts';
-import { onEachEngine } from '../../support/harness.ts';
 import { isGenuine, type Receiver, startReceiver } from '../../support/receiver.ts';
 import { FIRST, SECOND, type Sending, startSending } from '../../support/sending.ts';
+import { onEachEngine } from '../../support/server.ts';
 
 const secretOf = (word: string) => `whsec_${Buffer.alloc(30, word).toString('base64')}`;
 const SHARED = secretOf('of everybody');

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { addUser, assertError, type Deskbell, onEachEngine, startDeskbell, useOwners } from '../../support/harness.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import {
+  addUser,
+  assertError,
+  type Deskbell,
+  onEachEngine,
+  startDeskbell,
+  useOwners,
+} from '../../support/server.ts';
 import { META, type Meta, startMeta } from '../../support/stand-ins/meta.ts';
 
 const CHANNEL = '/api/v1/channel';

@@ -5,8 +5,8 @@ import { type Claimed, claimOf } from '../../../src/delivery/queue/claim.ts';
 import { DELIVERIES } from '../../../src/delivery/queue/enqueue.ts';
 import { settle } from '../../../src/delivery/queue/settle.ts';
 import { createDemoDatabase, type TestDatabase } from '../../support/databases.ts';
-import { type Deskbell, onEachEngine, startDeskbell } from '../../support/harness.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { type Deskbell, onEachEngine, startDeskbell } from '../../support/server.ts';
 import { AURORA_ID, openShop, phoneOf, putAll, range, type Shop, until } from '../../support/shops.ts';
 
 const BLOCKED = 5000;

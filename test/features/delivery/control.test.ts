@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { run, settingsOf } from '../../support/command.ts';
-import { assertError, BOREALIS, type Deskbell, onEachEngine, startDeskbell } from '../../support/harness.ts';
 import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { assertError, BOREALIS, type Deskbell, onEachEngine, startDeskbell } from '../../support/server.ts';
 import { AURORA_ID, BOREALIS_ID, phoneOf, putAll } from '../../support/shops.ts';
 
 const HOUR_MS = 3_600_000;

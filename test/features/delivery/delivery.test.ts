@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { AURORA, BOREALIS, type Deskbell, onEachEngine, useDeskbell } from '../../support/harness.ts';
+import { AURORA, BOREALIS, type Deskbell, onEachEngine, useDeskbell } from '../../support/server.ts';
 
 /** Raises a question in conversation 1 and returns its URL. */
 async function raise(deskbell: Deskbell, token: string, context: object, conversation = 1): Promise<string> {

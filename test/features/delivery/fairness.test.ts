@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BOREALIS, type Deskbell, onEachEngine, raise, startDeskbell } from '../../support/harness.ts';
-import { AURORA_ID, BOREALIS_ID, openShop, phoneOf, putAll, range, type Shop, until } from '../../support/shops.ts';
+import { BOREALIS, type Deskbell, onEachEngine, raise, startDeskbell } from '../../support/server.ts';
+import {
+  AURORA_ID,
+  BOREALIS_ID,
+  openShop,
+  phoneOf,
+  putAll,
+  range,
+  type Shop,
+  until,
+} from '../../support/shops.ts';
 
 /** Half the time-out of a call. On an idle machine it takes less than one second. */
 const AT_ONCE_MAX_MS = 5000;

@@ -4,10 +4,10 @@ import { after, before, it } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { databaseFile } from '../../../src/database/sqliteFolder.ts';
-import { onEachEngine } from '../../support/harness.ts';
 import { useKilling } from '../../support/killing.ts';
 import type { Serving } from '../../support/process.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { onEachEngine } from '../../support/server.ts';
 
 onEachEngine('a message survives if its server is killed', (engine) => {
   const killing = useKilling(engine);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { onEachEngine } from '../../support/harness.ts';
 import { CUSTOMER, useKilling } from '../../support/killing.ts';
 import type { Serving } from '../../support/process.ts';
+import { onEachEngine } from '../../support/server.ts';
 import { type Fault, type Meta, metaEnv, startMeta } from '../../support/stand-ins/meta.ts';
 
 /** Three customers, because one kill is enough for three calls. */

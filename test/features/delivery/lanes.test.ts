@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { type Deskbell, onEachEngine, QUESTION, raise, startDeskbell } from '../../support/harness.ts';
 import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { type Deskbell, onEachEngine, QUESTION, raise, startDeskbell } from '../../support/server.ts';
 import { AURORA_ID, phoneOf, putAll, range } from '../../support/shops.ts';
 
 const DAY_SECONDS = 24 * 3600;

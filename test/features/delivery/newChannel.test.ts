@@ -16,8 +16,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { runAsProcess as runCommand } from '../../support/command.ts';
 import { createDemoDatabase, type TestDatabase } from '../../support/databases.ts';
-import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../../support/harness.ts';
 import { root, type Serving, serve } from '../../support/process.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 /** A new channel is one folder and one line in registry.ts. This adds one, to a copy of the sources. */

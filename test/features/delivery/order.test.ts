@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../../../src/contract/ids.ts';
 import type { Engine } from '../../../src/database/database.ts';
 import { createDemoDatabase, engines, type TestDatabase } from '../../support/databases.ts';
-import { type Deskbell, onEachEngine, raise, startDeskbell } from '../../support/harness.ts';
 import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
 import { enqueue } from '../../support/sending.ts';
+import { type Deskbell, onEachEngine, raise, startDeskbell } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const MERCHANT = 1 as MerchantId;

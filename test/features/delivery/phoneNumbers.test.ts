@@ -22,7 +22,7 @@ import {
   onEachEngine,
   raise,
   useDeskbell,
-} from '../../support/harness.ts';
+} from '../../support/server.ts';
 
 const AURORA_ID = 1 as MerchantId;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { type Deskbell, onEachEngine, startDeskbell } from '../../support/harness.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { type Deskbell, onEachEngine, startDeskbell } from '../../support/server.ts';
 
 /** JSON.stringify would not write it like this: key order, numbers beyond 2^53, escapes, spaces. */
 const CONTEXT =

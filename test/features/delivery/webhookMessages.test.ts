@@ -3,9 +3,9 @@ import { after, afterEach, before, it } from 'node:test';
 import { WEBHOOK } from '../../../src/delivery/channels/registry.ts';
 import { openWebhook } from '../../../src/delivery/channels/webhook/channel.ts';
 import { resumeChannels } from '../../../src/delivery/worker/stops.ts';
-import { onEachEngine } from '../../support/harness.ts';
 import { isGenuine, type Receiver, startReceiver } from '../../support/receiver.ts';
 import { FIRST, PHONE, type Sending, startSending, TEXT } from '../../support/sending.ts';
+import { onEachEngine } from '../../support/server.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'test key').toString('base64')}`;
 

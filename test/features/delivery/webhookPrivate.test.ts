@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { onEachEngine, raise, startDeskbell } from '../../support/harness.ts';
 import { startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { onEachEngine, raise, startDeskbell } from '../../support/server.ts';
 
 onEachEngine('a webhook in a private network', (engine) => {
   for (const [title, setting, sent] of [

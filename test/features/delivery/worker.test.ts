@@ -2,12 +2,16 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../../src/database/database.ts';
-import { type Channel, DOUBLING_PAUSES_SECONDS, type SendResult } from '../../../src/delivery/channels/channel.ts';
+import {
+  type Channel,
+  DOUBLING_PAUSES_SECONDS,
+  type SendResult,
+} from '../../../src/delivery/channels/channel.ts';
 import { claimOf } from '../../../src/delivery/queue/claim.ts';
 import { quotaFreeAt } from '../../../src/delivery/quota.ts';
 import { createTracer } from '../../../src/telemetry/tracer.ts';
-import { onEachEngine } from '../../support/harness.ts';
 import { FIRST, makeQueuesDue, type Sending, startSending } from '../../support/sending.ts';
+import { onEachEngine } from '../../support/server.ts';
 
 const SENT: SendResult = { outcome: 'sent', messageId: undefined, state: 'sent' };
 const away = () => Promise.reject(new DatabaseUnavailable('away'));

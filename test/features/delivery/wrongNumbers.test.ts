@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { assertError, NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from '../../support/harness.ts';
 import { answer, ask, INBOX, page } from '../../support/inbox.ts';
+import { assertError, NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from '../../support/server.ts';
 import { CONVERSATIONS } from '../../support/talking.ts';
 import { newPhone } from '../../support/whatsapp.ts';
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { answer, ask, countsOf, INBOX, idsIn, page } from '../../support/inbox.ts';
+import { createKey } from '../../support/machineKeys.ts';
 import {
   assertError,
   type Deskbell,
@@ -7,9 +9,7 @@ import {
   onEachEngine,
   useDeskbell,
   useOwners,
-} from '../../support/harness.ts';
-import { answer, ask, countsOf, INBOX, idsIn, page } from '../../support/inbox.ts';
-import { createKey } from '../../support/machineKeys.ts';
+} from '../../support/server.ts';
 
 const MINUTE = 60;
 

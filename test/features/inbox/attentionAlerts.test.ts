@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
 import { addColleague } from '../../support/colleagues.ts';
-import { type Deskbell, onEachEngine, startSecondServer, useDeskbell, useOwners } from '../../support/harness.ts';
 import { answer, ask } from '../../support/inbox.ts';
+import {
+  type Deskbell,
+  onEachEngine,
+  startSecondServer,
+  useDeskbell,
+  useOwners,
+} from '../../support/server.ts';
 import { type MailServer, mailSettings, startMailServer } from '../../support/stand-ins/mail.ts';
 import { type PushService, startPushService } from '../../support/stand-ins/push.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { assertError, NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from '../../support/harness.ts';
 import { answer, ask, countsOf, INBOX, idsIn, page } from '../../support/inbox.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from '../../support/server.ts';
 import { CONVERSATIONS, useTalking } from '../../support/talking.ts';
 import { newPhone } from '../../support/whatsapp.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { useGroups } from '../../support/grouping.ts';
-import { assertError, onEachEngine, raise, SUPPORT, startSecondServer } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, onEachEngine, raise, SUPPORT, startSecondServer } from '../../support/server.ts';
 
 onEachEngine('the same question from several customers', (engine) => {
   const { deskbell, tokens, call, ask, groups, groupOf } = useGroups(engine);

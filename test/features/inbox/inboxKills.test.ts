@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { AURORA, call, NOTIFICATIONS, onEachEngine } from '../../support/harness.ts';
 import { INBOX } from '../../support/inbox.ts';
 import { useKilling } from '../../support/killing.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine } from '../../support/server.ts';
 
 /** Counts of a search stop at 200. */
 const QUESTIONS = 180;

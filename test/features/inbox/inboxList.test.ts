@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { addColleague } from '../../support/colleagues.ts';
+import { answer, ask, countsOf, INBOX, idsIn, page } from '../../support/inbox.ts';
 import {
   assertError,
   NOTIFICATIONS,
@@ -9,8 +10,7 @@ import {
   SUPPORT,
   useDeskbell,
   useOwners,
-} from '../../support/harness.ts';
-import { answer, ask, countsOf, INBOX, idsIn, page } from '../../support/inbox.ts';
+} from '../../support/server.ts';
 
 onEachEngine('the inbox list', (engine) => {
   const deskbell = useDeskbell(engine);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { MerchantId } from '../../../src/contract/ids.ts';
 import { indexNext } from '../../../src/notifications/inbox/search/indexer.ts';
-import { NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from '../../support/harness.ts';
 import { answer, ask, countsOf, idsIn, indexAll, page } from '../../support/inbox.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from '../../support/server.ts';
 
 onEachEngine('the search of the inbox', (engine) => {
   // Tests index by hand, so that each search runs before and after.

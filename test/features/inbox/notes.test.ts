@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { addColleague, type Colleague, disable } from '../../support/colleagues.ts';
+import { listen } from '../../support/listening.ts';
+import { createKey } from '../../support/machineKeys.ts';
 import {
   assertError,
   NOTIFICATIONS,
@@ -9,9 +11,7 @@ import {
   raise,
   useDeskbell,
   useOwners,
-} from '../../support/harness.ts';
-import { listen } from '../../support/listening.ts';
-import { createKey } from '../../support/machineKeys.ts';
+} from '../../support/server.ts';
 
 const LOG = '/api/v1/events/log';
 

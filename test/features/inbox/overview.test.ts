@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { lastDays } from '../../../src/notifications/days.ts';
-import { assertError, BOREALIS, type Deskbell, OPERATOR, onEachEngine, useDeskbell } from '../../support/harness.ts';
+import {
+  assertError,
+  BOREALIS,
+  type Deskbell,
+  OPERATOR,
+  onEachEngine,
+  useDeskbell,
+} from '../../support/server.ts';
 
 const OVERVIEW = '/api/v1/overview';
 

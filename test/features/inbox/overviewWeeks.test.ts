@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { BOREALIS, NOTIFICATIONS, onEachEngine, QUESTION, raise, SUPPORT, useDeskbell } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import {
+  BOREALIS,
+  NOTIFICATIONS,
+  onEachEngine,
+  QUESTION,
+  raise,
+  SUPPORT,
+  useDeskbell,
+} from '../../support/server.ts';
 
 const OVERVIEW = '/api/v1/overview';
 

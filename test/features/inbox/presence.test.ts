@@ -3,6 +3,8 @@ import { after, before, it } from 'node:test';
 import { cleanUp } from '../../../src/cleanUp.ts';
 import { createLogger } from '../../../src/log.ts';
 import { addColleague, type Colleague } from '../../support/colleagues.ts';
+import { listen } from '../../support/listening.ts';
+import { createKey } from '../../support/machineKeys.ts';
 import {
   assertError,
   type Deskbell,
@@ -11,9 +13,7 @@ import {
   startSecondServer,
   useDeskbell,
   useOwners,
-} from '../../support/harness.ts';
-import { listen } from '../../support/listening.ts';
-import { createKey } from '../../support/machineKeys.ts';
+} from '../../support/server.ts';
 
 onEachEngine('who looks at a notification', (engine) => {
   const deskbell = useDeskbell(engine);

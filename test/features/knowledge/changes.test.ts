@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { recordKnown } from '../../../src/knowledge/confidence/store.ts';
-import { assertError, onEachEngine } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 import { AURORA_ID, useKnowledge } from '../../support/teaching.ts';
 
 const DAY_SECONDS = 86_400;

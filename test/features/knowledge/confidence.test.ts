@@ -3,6 +3,7 @@ import { before, beforeEach, it } from 'node:test';
 import type { MerchantId } from '../../../src/contract/ids.ts';
 import { CONFIDENT_DEFAULT } from '../../../src/knowledge/confidence/threshold.ts';
 import { useAsks } from '../../support/asking.ts';
+import { createKey } from '../../support/machineKeys.ts';
 import {
   addUser,
   assertError,
@@ -11,8 +12,7 @@ import {
   onEachEngine,
   QUESTION,
   raise as raiseOne,
-} from '../../support/harness.ts';
-import { createKey } from '../../support/machineKeys.ts';
+} from '../../support/server.ts';
 import { AURORA_ID, useKnowledge } from '../../support/teaching.ts';
 
 const TITLE = 'Which grinder fits the blue travel kettle?';

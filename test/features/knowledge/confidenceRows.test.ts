@@ -5,7 +5,7 @@ import type { Engine } from '../../../src/database/database.ts';
 import { OUTCOMES_MAX, UNJUDGED_MAX } from '../../../src/knowledge/confidence/store.ts';
 import { createLogger } from '../../../src/log.ts';
 import { useAsks } from '../../support/asking.ts';
-import { NOTIFICATIONS, onEachEngine } from '../../support/harness.ts';
+import { NOTIFICATIONS, onEachEngine } from '../../support/server.ts';
 import { useKnowledge } from '../../support/teaching.ts';
 
 const TITLE = 'Which grinder fits the blue travel kettle?';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { UserId } from '../../../src/contract/ids.ts';
-import { addUser, assertError, idsOf, onEachEngine } from '../../support/harness.ts';
+import { addUser, assertError, idsOf, onEachEngine } from '../../support/server.ts';
 import { useKnowledge } from '../../support/teaching.ts';
 
 onEachEngine('a document of the knowledge base', (engine) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { MerchantId } from '../../../src/contract/ids.ts';
 import { EMBEDDINGS_KEY, until, useEmbeddings } from '../../support/embedding.ts';
-import { NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from '../../support/harness.ts';
+import { NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from '../../support/server.ts';
 import type { Fault } from '../../support/stand-ins/embeddings.ts';
 import { KNOWLEDGE } from '../../support/teaching.ts';
 

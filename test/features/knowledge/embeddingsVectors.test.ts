@@ -7,8 +7,15 @@ import { claim, countDue, listDue } from '../../../src/knowledge/embeddings/stor
 import { encode, hashOf, toStored } from '../../../src/knowledge/embeddings/vectors.ts';
 import { createLogger } from '../../../src/log.ts';
 import { EMBEDDINGS_KEY, embeddingsEnv, until, untilMade, useEmbeddings } from '../../support/embedding.ts';
-import { call, onEachEngine, raise, startDeskbell, startSecondServer, useDeskbell } from '../../support/harness.ts';
 import { useKilling } from '../../support/killing.ts';
+import {
+  call,
+  onEachEngine,
+  raise,
+  startDeskbell,
+  startSecondServer,
+  useDeskbell,
+} from '../../support/server.ts';
 import { type Embeddings, startEmbeddings } from '../../support/stand-ins/embeddings.ts';
 import { KNOWLEDGE } from '../../support/teaching.ts';
 

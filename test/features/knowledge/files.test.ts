@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { assertError, onEachEngine } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 import { useKnowledge } from '../../support/teaching.ts';
 
 onEachEngine('new documents and files of documents', (engine) => {

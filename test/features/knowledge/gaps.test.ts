@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { assertError, idsOf, NOTIFICATIONS, onEachEngine, QUESTION, raise } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import { assertError, idsOf, NOTIFICATIONS, onEachEngine, QUESTION, raise } from '../../support/server.ts';
 import { useKnowledge } from '../../support/teaching.ts';
 
 interface Gap {

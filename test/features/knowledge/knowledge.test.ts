@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { MerchantId, UserId } from '../../../src/contract/ids.ts';
 import { importDocuments } from '../../../src/knowledge/files/import.ts';
-import { assertError, idsOf, OPERATOR, onEachEngine, type Reply, rawCall } from '../../support/harness.ts';
+import { assertError, idsOf, OPERATOR, onEachEngine, type Reply, rawCall } from '../../support/server.ts';
 import { AURORA_ID, KNOWLEDGE, learn, useKnowledge } from '../../support/teaching.ts';
 
 const BOREALIS_ID = 2 as MerchantId;

@@ -5,7 +5,7 @@ import { it } from 'node:test';
 import pg from 'pg';
 import { run } from '../../support/command.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
-import { NOTIFICATIONS, onEachEngine, QUESTION, raise, startDeskbell } from '../../support/harness.ts';
+import { NOTIFICATIONS, onEachEngine, QUESTION, raise, startDeskbell } from '../../support/server.ts';
 import { KNOWLEDGE } from '../../support/teaching.ts';
 
 const DOCUMENTS = 80;

@@ -11,7 +11,7 @@ import {
   raise,
   startSecondServer,
   useDeskbell,
-} from '../../support/harness.ts';
+} from '../../support/server.ts';
 
 interface Candidate {
   document_id: number;

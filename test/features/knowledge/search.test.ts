@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { MerchantId } from '../../../src/contract/ids.ts';
 import { importDocuments } from '../../../src/knowledge/files/import.ts';
-import { AURORA, BOREALIS, idsOf, onEachEngine, type Reply, useDeskbell } from '../../support/harness.ts';
+import { AURORA, BOREALIS, idsOf, onEachEngine, type Reply, useDeskbell } from '../../support/server.ts';
 
 /** Documents of Borealis, oldest first. A search may also find its demo documents. */
 const DOCUMENTS = [

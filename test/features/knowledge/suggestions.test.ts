@@ -14,7 +14,7 @@ import {
   rawCall,
   SUPPORT,
   useDeskbell,
-} from '../../support/harness.ts';
+} from '../../support/server.ts';
 import { learn } from '../../support/teaching.ts';
 
 const AURORA_ID = 1 as MerchantId;

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { Event } from '../../../src/contract/events.ts';
-import { assertError, BOREALIS, idsOf, NOTIFICATIONS, onEachEngine, QUESTION, raise } from '../../support/harness.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import {
+  assertError,
+  BOREALIS,
+  idsOf,
+  NOTIFICATIONS,
+  onEachEngine,
+  QUESTION,
+  raise,
+} from '../../support/server.ts';
 import { KNOWLEDGE, useKnowledge } from '../../support/teaching.ts';
 
 const WORDINGS_MAX = 100;

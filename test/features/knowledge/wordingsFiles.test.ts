@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { run, settingsOf } from '../../support/command.ts';
-import { idsOf, onEachEngine } from '../../support/harness.ts';
+import { idsOf, onEachEngine } from '../../support/server.ts';
 import { useKnowledge } from '../../support/teaching.ts';
 
 onEachEngine('a file with other wordings of documents', (engine) => {

@@ -20,7 +20,7 @@ import {
   raise,
   refresh,
   useDeskbell,
-} from '../../support/harness.ts';
+} from '../../support/server.ts';
 import { AURORA_ID, phoneOf, putAll } from '../../support/shops.ts';
 
 /** The merchant is shown to operators only. */

@@ -6,7 +6,7 @@ import { after, it } from 'node:test';
 import { COMMANDS } from '../../../src/cli/program.ts';
 import type { AuditEvent } from '../../../src/contract/audit.ts';
 import { run, runAsProcess, settingsOf } from '../../support/command.ts';
-import { onEachEngine, raise, useDeskbell } from '../../support/harness.ts';
+import { onEachEngine, raise, useDeskbell } from '../../support/server.ts';
 
 type Event = AuditEvent & { merchant_id: number | null };
 

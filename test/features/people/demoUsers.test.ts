@@ -11,7 +11,7 @@ import {
   onEachEngine,
   refresh,
   startDeskbell,
-} from '../../support/harness.ts';
+} from '../../support/server.ts';
 
 onEachEngine('the demo’s users', (engine) => {
   const users = (deskbell: Deskbell, headers: Record<string, string> = {}) =>

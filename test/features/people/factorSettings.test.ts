@@ -3,7 +3,15 @@ import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run, settingsOf } from '../../support/command.ts';
 import { AUTH, addUserWithTotp, codeOf, factorsOf, loginWith, turnOnTotp } from '../../support/factors.ts';
-import { AURORA, addUser, assertError, login, onEachEngine, refresh, useDeskbell } from '../../support/harness.ts';
+import {
+  AURORA,
+  addUser,
+  assertError,
+  login,
+  onEachEngine,
+  refresh,
+  useDeskbell,
+} from '../../support/server.ts';
 
 const FAILURES_MAX = 10;
 

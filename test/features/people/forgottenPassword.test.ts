@@ -12,8 +12,14 @@ import {
   onEachEngine,
   startDeskbell,
   useDeskbell,
-} from '../../support/harness.ts';
-import { type MailServer, mailSettings, newAddress, startMailServer, tokenIn } from '../../support/stand-ins/mail.ts';
+} from '../../support/server.ts';
+import {
+  type MailServer,
+  mailSettings,
+  newAddress,
+  startMailServer,
+  tokenIn,
+} from '../../support/stand-ins/mail.ts';
 
 const PASSWORD = 'quiet lemon harbour';
 const NEXT = 'seven brave umbrellas';

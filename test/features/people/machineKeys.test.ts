@@ -3,6 +3,7 @@ import { it } from 'node:test';
 import { hasValidForm } from '../../../src/auth/machineKeys/format.ts';
 import { SCOPE_NAMES, type Scope } from '../../../src/contract/machineKeys.ts';
 import { run, settingsOf } from '../../support/command.ts';
+import { createKey } from '../../support/machineKeys.ts';
 import {
   addUser,
   assertError,
@@ -15,8 +16,7 @@ import {
   raise,
   startSecondServer,
   useDeskbell,
-} from '../../support/harness.ts';
-import { createKey } from '../../support/machineKeys.ts';
+} from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const KEYS = '/api/v1/keys';

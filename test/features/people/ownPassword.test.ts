@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SERVER } from '../../../src/audit/record.ts';
 import { createPasswords } from '../../../src/auth/passwords/passwords.ts';
 import { setPassword } from '../../../src/auth/users.ts';
-import { AURORA, assertError, BOREALIS, OPERATOR, onEachEngine, useDeskbell } from '../../support/harness.ts';
 import { openConnection } from '../../support/process.ts';
+import { AURORA, assertError, BOREALIS, OPERATOR, onEachEngine, useDeskbell } from '../../support/server.ts';
 
 const PASSWORD = '/api/v1/auth/password';
 const NEW = 'quiet lemon harbour';

@@ -26,7 +26,7 @@ import {
   rawCall,
   refresh,
   useDeskbell,
-} from '../../support/harness.ts';
+} from '../../support/server.ts';
 
 onEachEngine('passkeys', (engine) => {
   const server = useDeskbell(engine);

@@ -9,7 +9,16 @@ import { migrate } from '../../../src/database/migrate.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { root, run, settingsOf } from '../../support/command.ts';
 import { createTestDatabase } from '../../support/databases.ts';
-import { addUser, assertError, login, me, OPERATOR, onEachEngine, refresh, useDeskbell } from '../../support/harness.ts';
+import {
+  addUser,
+  assertError,
+  login,
+  me,
+  OPERATOR,
+  onEachEngine,
+  refresh,
+  useDeskbell,
+} from '../../support/server.ts';
 
 onEachEngine('roles', (engine) => {
   describe('on the command line', () => {

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { AUTH, addUserWithTotp, codeOf, DASHBOARD, factorsOf, loginWith, turnOnTotp } from '../../support/factors.ts';
+import {
+  AUTH,
+  addUserWithTotp,
+  codeOf,
+  DASHBOARD,
+  factorsOf,
+  loginWith,
+  turnOnTotp,
+} from '../../support/factors.ts';
+import { startRecording, stopRecording } from '../../support/plans/statements.ts';
 import {
   addUser,
   assertError,
@@ -11,8 +20,7 @@ import {
   outcome,
   refresh,
   useDeskbell,
-} from '../../support/harness.ts';
-import { startRecording, stopRecording } from '../../support/plans/statements.ts';
+} from '../../support/server.ts';
 
 const FAILURES_MAX = 10;
 

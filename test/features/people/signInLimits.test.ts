@@ -16,7 +16,7 @@ import {
   type Reply,
   startDeskbell,
   useDeskbell,
-} from '../../support/harness.ts';
+} from '../../support/server.ts';
 
 const FAILURES_MAX = 10;
 const WINDOW_SECONDS = 15 * 60;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDemoDatabase } from '../../support/databases.ts';
-import { AURORA, assertError, call, type Deskbell, login, type Reply } from '../../support/harness.ts';
 import { serve } from '../../support/process.ts';
+import { AURORA, assertError, call, type Deskbell, login, type Reply } from '../../support/server.ts';
 
 type Caller = Pick<Deskbell, 'call'>;
 const from = (address: string) => ({ 'x-forwarded-for': address });

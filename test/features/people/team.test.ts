@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { createKey } from '../../support/machineKeys.ts';
 import {
   AURORA,
   addUser,
@@ -13,9 +14,14 @@ import {
   refresh,
   startDeskbell,
   useOwners,
-} from '../../support/harness.ts';
-import { createKey } from '../../support/machineKeys.ts';
-import { type MailServer, mailSettings, newAddress, startMailServer, tokenIn } from '../../support/stand-ins/mail.ts';
+} from '../../support/server.ts';
+import {
+  type MailServer,
+  mailSettings,
+  newAddress,
+  startMailServer,
+  tokenIn,
+} from '../../support/stand-ins/mail.ts';
 
 const TEAM = '/api/v1/team';
 const INVITES = '/api/v1/invites';

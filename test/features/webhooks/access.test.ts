@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { readConfig } from '../../../src/config.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
+import { ANSWERED, useHooks, WEBHOOKS } from '../../support/hooks.ts';
+import { createKey } from '../../support/machineKeys.ts';
+import { startReceiver } from '../../support/receiver.ts';
 import {
   AURORA,
   assertError,
@@ -10,10 +13,7 @@ import {
   onEachEngine,
   raise,
   startDeskbell,
-} from '../../support/harness.ts';
-import { ANSWERED, useHooks, WEBHOOKS } from '../../support/hooks.ts';
-import { createKey } from '../../support/machineKeys.ts';
-import { startReceiver } from '../../support/receiver.ts';
+} from '../../support/server.ts';
 
 onEachEngine('webhook endpoints', (engine) => {
   const hooks = useHooks(engine);

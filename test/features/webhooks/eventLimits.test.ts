@@ -4,6 +4,7 @@ import { afterEach, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../scripts/services.ts';
+import { EVENTS, type Listener, listen } from '../../support/listening.ts';
 import {
   AURORA,
   addUser,
@@ -14,8 +15,7 @@ import {
   redisUrl,
   startDeskbell,
   useDeskbell,
-} from '../../support/harness.ts';
-import { EVENTS, type Listener, listen } from '../../support/listening.ts';
+} from '../../support/server.ts';
 
 const PER_USER = 2;
 const PER_MERCHANT = 3;

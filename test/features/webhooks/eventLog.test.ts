@@ -7,9 +7,16 @@ import type { MerchantId } from '../../../src/contract/ids.ts';
 import { numberUnread } from '../../../src/events/log.ts';
 import { createLogger } from '../../../src/log.ts';
 import { waitsArrive } from '../../support/arrivals.ts';
-import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, raise, useDeskbell } from '../../support/harness.ts';
 import { EVENTS, listen } from '../../support/listening.ts';
 import { createKey } from '../../support/machineKeys.ts';
+import {
+  assertError,
+  BOREALIS,
+  NOTIFICATIONS,
+  onEachEngine,
+  raise,
+  useDeskbell,
+} from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const LOG = `${EVENTS}/log`;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { engines } from '../../support/databases.ts';
+import { EVENTS, type Listener, listen } from '../../support/listening.ts';
 import {
   assertError,
   BOREALIS,
@@ -13,8 +14,7 @@ import {
   startDeskbell,
   startSecondServer,
   useDeskbell,
-} from '../../support/harness.ts';
-import { EVENTS, type Listener, listen } from '../../support/listening.ts';
+} from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 /** Long enough for every signalled change; polling takes five seconds. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { AURORA, call, onEachEngine } from '../../support/harness.ts';
 import { useKilling } from '../../support/killing.ts';
 import { isGenuine, type ReceivedCall, type Receiver, startReceiver } from '../../support/receiver.ts';
+import { AURORA, call, onEachEngine } from '../../support/server.ts';
 
 const ANSWERS = 6;
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { enqueueEvents } from '../../../src/delivery/queue/endpointEvents.ts';
-import { AURORA, assertError, onEachEngine } from '../../support/harness.ts';
 import { ANSWERED, useHooks } from '../../support/hooks.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import type { ReceivedCall } from '../../support/receiver.ts';
+import { AURORA, assertError, onEachEngine } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const textsOf = (calls: readonly ReceivedCall[]) => calls.map(({ json }) => json.data.answer).sort();

@@ -3,9 +3,9 @@ import { it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { cleanUp } from '../../../src/cleanUp.ts';
 import { createLogger } from '../../../src/log.ts';
-import { assertError, onEachEngine, raise } from '../../support/harness.ts';
 import { ANSWERED, useHooks } from '../../support/hooks.ts';
 import { type ReceivedCall, startReceiver } from '../../support/receiver.ts';
+import { assertError, onEachEngine, raise } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const DAY = 86_400;

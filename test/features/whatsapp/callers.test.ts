@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { assertError, onEachEngine } from '../../support/harness.ts';
 import { openConnection } from '../../support/process.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 import { bodyWith, META, signed, slowCall } from '../../support/stand-ins/meta.ts';
 import { useWhatsApp } from '../../support/whatsapp.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, it } from 'node:test';
-import { onEachEngine } from '../../support/harness.ts';
 import { makeQueuesDue } from '../../support/sending.ts';
+import { onEachEngine } from '../../support/server.ts';
 import { type Fault, META } from '../../support/stand-ins/meta.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 

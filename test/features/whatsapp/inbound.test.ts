@@ -12,7 +12,7 @@ import {
   processInbound,
 } from '../../../src/delivery/channels/whatsapp/inbound.ts';
 import { createLogger } from '../../../src/log.ts';
-import { onEachEngine } from '../../support/harness.ts';
+import { onEachEngine } from '../../support/server.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 
 const DAY_SECONDS = 24 * 3600;

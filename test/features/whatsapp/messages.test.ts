@@ -5,7 +5,7 @@ import type { MerchantId } from '../../../src/contract/ids.ts';
 import { upsertConversation } from '../../../src/conversations/store.ts';
 import { WHATSAPP } from '../../../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../../../src/delivery/channels/settings.ts';
-import { BOREALIS, onEachEngine } from '../../support/harness.ts';
+import { BOREALIS, onEachEngine } from '../../support/server.ts';
 import { receivedIn, type ThreadMessage, textsOf, threadOf } from '../../support/threads.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 

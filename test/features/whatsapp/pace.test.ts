@@ -14,10 +14,10 @@ import {
 import { DELIVERIES } from '../../../src/delivery/queue/enqueue.ts';
 import { insertMerchant } from '../../../src/merchants/store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/databases.ts';
-import { onEachEngine } from '../../support/harness.ts';
 import { run } from '../../support/process.ts';
 import { MAIN } from '../../support/program.ts';
 import { enqueue, FIRST } from '../../support/sending.ts';
+import { onEachEngine } from '../../support/server.ts';
 import { META, type Meta, metaEnv, startMeta } from '../../support/stand-ins/meta.ts';
 
 const START = Date.parse('2026-01-15T09:30:00.000Z');

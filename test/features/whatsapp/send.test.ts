@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { NOTIFICATIONS, onEachEngine, raise } from '../../support/harness.ts';
+import { NOTIFICATIONS, onEachEngine, raise } from '../../support/server.ts';
 import { META } from '../../support/stand-ins/meta.ts';
 import { abandon, newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 

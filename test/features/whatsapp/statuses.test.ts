@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { onEachEngine } from '../../support/harness.ts';
+import { onEachEngine } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { openVault } from '../../../src/auth/vault.ts';
 import { channelPurpose } from '../../../src/delivery/channels/settings.ts';
-import { assertError, onEachEngine, type Reply } from '../../support/harness.ts';
+import { assertError, onEachEngine, type Reply } from '../../support/server.ts';
 import { bodyWith, META, metaEnv, signed } from '../../support/stand-ins/meta.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 

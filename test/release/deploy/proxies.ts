@@ -18,7 +18,8 @@ export interface TestProxy {
   stop(): Promise<void>;
 }
 
-export const deployFile = (path: string) => fileURLToPath(new URL(`../../../deploy/${path}`, import.meta.url));
+export const deployFile = (path: string) =>
+  fileURLToPath(new URL(`../../../deploy/${path}`, import.meta.url));
 const READY_MAX_MS = 30_000;
 
 export const findNginx = () => findOrInstall('nginx', 'nginx') ?? findOrInstall('/usr/sbin/nginx', 'nginx');

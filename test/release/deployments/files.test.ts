@@ -8,11 +8,11 @@ import { install } from '../../../bench/peers/install.ts';
 import { findOrInstall } from '../../../scripts/services.ts';
 import { readConfig } from '../../../src/config.ts';
 import { run } from '../../support/command.ts';
+import { root } from '../../support/process.ts';
 import { openYaml, toolsFolder } from '../deploy/chart.ts';
 import { deployFile } from '../deploy/proxies.ts';
 import { settingNames } from '../deploy/settings.ts';
 import { UNITS, unitText, valuesOf } from '../deploy/systemd.ts';
-import { root } from '../../support/process.ts';
 
 const { drainSeconds } = readConfig({ NODE_ENV: 'production' });
 /** After it has drained. */

@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { Ajv } from 'ajv';
 import { install } from '../../../bench/peers/install.ts';
 import { run } from '../../support/command.ts';
+import { root } from '../../support/process.ts';
 import {
   createRenderer,
   findGo,
@@ -17,7 +18,6 @@ import {
 } from '../deploy/chart.ts';
 import { deployFile } from '../deploy/proxies.ts';
 import { settingNames } from '../deploy/settings.ts';
-import { root } from '../../support/process.ts';
 
 const MINIMUM = { publicUrl: 'https://desk.shop.example' };
 const EVERYTHING = {

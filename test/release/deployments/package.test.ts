@@ -9,14 +9,19 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { freePort } from '../../../scripts/services.ts';
 import { runAsProcess } from '../../support/command.ts';
-import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from '../../support/databases.ts';
-import { commandOf, installFilter } from '../deploy/systemd.ts';
-import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../../support/harness.ts';
+import {
+  createDemoDatabase,
+  createTestDatabase,
+  engines,
+  type TestDatabase,
+} from '../../support/databases.ts';
 import { type InstalledPackage, installPackage, isRoot, NOBODY } from '../../support/installedPackage.ts';
 import { ABOUT } from '../../support/mcpClients.ts';
 import { findNode } from '../../support/packedClient.ts';
 import { root, run, type Serving, serve } from '../../support/process.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
+import { commandOf, installFilter } from '../deploy/systemd.ts';
 
 const SIZE_MAX_MB = 60;
 

@@ -4,6 +4,16 @@ import { createServer, type Server } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { engines } from '../../support/databases.ts';
+import { listen } from '../../support/listening.ts';
+import {
+  AURORA,
+  call,
+  NOTIFICATIONS,
+  QUESTION,
+  startSecondServer,
+  useDeskbell,
+} from '../../support/server.ts';
+import { startNameServer } from '../../support/stand-ins/nameServer.ts';
 import {
   deployFile,
   findCaddy,
@@ -13,9 +23,6 @@ import {
   startNginx,
   type TestProxy,
 } from '../deploy/proxies.ts';
-import { AURORA, call, NOTIFICATIONS, QUESTION, startSecondServer, useDeskbell } from '../../support/harness.ts';
-import { listen } from '../../support/listening.ts';
-import { startNameServer } from '../../support/stand-ins/nameServer.ts';
 
 const PROXIES = [
   { name: 'nginx', find: findNginx, start: startNginx },

@@ -8,9 +8,9 @@ import { isNotRun } from '../../support/docs/notRun.ts';
 import { replaceAll, runPage, useParts } from '../../support/docs/page.ts';
 import { PAGES, proseOf, samplesOf } from '../../support/docs/samples.ts';
 import { openShell } from '../../support/docs/shell.ts';
-import { onEachEngine } from '../../support/harness.ts';
 import { AS_NOBODY, isRoot, NOBODY } from '../../support/installedPackage.ts';
 import { startReceiver } from '../../support/receiver.ts';
+import { onEachEngine } from '../../support/server.ts';
 
 /** Pages that a server serves, and whose samples call it with the demo data, on both engines. The last changes a merchant's channel. */
 const WITH_DEMO = ['docs/api.md', 'docs/assistant.md', 'docs/mcp.md', 'docs/channels.md'];

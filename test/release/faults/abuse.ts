@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { createDemoDatabase } from '../../support/databases.ts';
-import { AURORA, BOREALIS, call } from '../../support/harness.ts';
 import { serve } from '../../support/process.ts';
+import { AURORA, BOREALIS, call } from '../../support/server.ts';
 import { type Attack, exchange } from './abuse/exchange.ts';
 import { malformedTraffic } from './abuse/malformed.ts';
 import { findProblem, PROBLEMS, type Problem } from './abuse/problems.ts';

@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { findOrInstall, findProgram, freePort, type Service, startPostgres } from '../../../scripts/services.ts';
+import {
+  findOrInstall,
+  findProgram,
+  freePort,
+  type Service,
+  startPostgres,
+} from '../../../scripts/services.ts';
 import { openVault } from '../../../src/auth/vault.ts';
 import { readConfig } from '../../../src/config.ts';
 import type { MerchantId } from '../../../src/contract/ids.ts';
@@ -16,10 +22,10 @@ import { setOwnChannel } from '../../../src/delivery/channels/settings.ts';
 import { WEBHOOK } from '../../../src/delivery/channels/webhook/descriptor.ts';
 import { DELIVERIES } from '../../../src/delivery/queue/enqueue.ts';
 import { newSecretKey } from '../../../src/secrets.ts';
-import { AURORA, call, NOTIFICATIONS, QUESTION } from '../../support/harness.ts';
 import { root } from '../../support/process.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { enqueue } from '../../support/sending.ts';
+import { AURORA, call, NOTIFICATIONS, QUESTION } from '../../support/server.ts';
 import { phoneOf, range } from '../../support/shops.ts';
 import { type Fault, type Finding, none } from './fault.ts';
 import { startKillableServer, startKillableWorker } from './servers.ts';

@@ -4,7 +4,7 @@ import { readConfig } from '../../../src/config.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { newSecretKey } from '../../../src/secrets.ts';
 import { createTestDatabase } from '../../support/databases.ts';
-import { AURORA, call } from '../../support/harness.ts';
+import { AURORA, call } from '../../support/server.ts';
 import { ASK, type Asked, runAsk, type Tokens } from './asks/assistants.ts';
 import { type Client, createClient } from './asks/client.ts';
 import { type ReadEvent, type Reader, readLog, startLogReader, startStreamReader } from './asks/readers.ts';

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import type { Engine } from '../../../src/database/database.ts';
 import { createDemoDatabase, type TestDatabase } from '../../support/databases.ts';
-import { AURORA, type Deskbell, rawCall, startDeskbell } from '../../support/harness.ts';
 import { openConnection } from '../../support/process.ts';
+import { AURORA, type Deskbell, rawCall, startDeskbell } from '../../support/server.ts';
 import { CANARY, type Call, callsByDocument, callsByHand, OPERATIONS, PHONE } from './canaries/calls.ts';
 import { runCommands, throughSimulator, throughWebhook, throughWhatsApp } from './canaries/channels.ts';
 import { type Fault, none, type Size } from './fault.ts';

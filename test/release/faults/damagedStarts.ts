@@ -12,8 +12,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newSecretKey } from '../../../src/secrets.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
-import { AURORA, call } from '../../support/harness.ts';
 import { newFolder, run, SERVE, serve } from '../../support/process.ts';
+import { AURORA, call } from '../../support/server.ts';
 import type { Size } from './fault.ts';
 import { folderOnSmallDisk } from './limitedDisk.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call, NOTIFICATIONS } from '../../support/harness.ts';
 import { listen } from '../../support/listening.ts';
+import { call, NOTIFICATIONS } from '../../support/server.ts';
 
 /** A client like the dashboard: when an event says that something changed, it loads the list. */
 export interface DashboardClient {

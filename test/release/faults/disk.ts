@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AURORA, call, NOTIFICATIONS, type Reply } from '../../support/harness.ts';
 import { type Serving, serve } from '../../support/process.ts';
+import { AURORA, call, NOTIFICATIONS, type Reply } from '../../support/server.ts';
 import { copyDemo, startOnDamagedFolders } from './damagedStarts.ts';
 import { type Fault, type Finding, none } from './fault.ts';
 import {

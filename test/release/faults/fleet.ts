@@ -3,7 +3,7 @@ import { readConfig } from '../../../src/config.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
-import { AURORA, call, NOTIFICATIONS } from '../../support/harness.ts';
+import { AURORA, call, NOTIFICATIONS } from '../../support/server.ts';
 import { type DashboardClient, seenKey, startDashboardClient } from './dashboardClient.ts';
 import { shortenWaits, type WaitLimits } from './disturbances.ts';
 import { type Fault, type Finding, none } from './fault.ts';

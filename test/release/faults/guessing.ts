@@ -4,8 +4,8 @@ import { ACCOUNT_FAILURES_MAX, ADDRESS_FAILURES_MAX, FAILURES_MAX } from '../../
 import { readConfig } from '../../../src/config.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { createDemoDatabase, type TestDatabase } from '../../support/databases.ts';
-import { AURORA, BOREALIS, call, OPERATOR } from '../../support/harness.ts';
 import { type Serving, serve } from '../../support/process.ts';
+import { AURORA, BOREALIS, call, OPERATOR } from '../../support/server.ts';
 import { type Fault, type Finding, holds, none } from './fault.ts';
 import { auc, aucStandardError } from './figures.ts';
 

@@ -1,4 +1,4 @@
-import { AURORA, call } from '../../support/harness.ts';
+import { AURORA, call } from '../../support/server.ts';
 import { type Fault, type Finding, none } from './fault.ts';
 import { acknowledgedActions, findLost, raisedId } from './kills/acknowledged.ts';
 import { countMessages } from './kills/messages.ts';

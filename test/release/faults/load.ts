@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../src/database/database.ts';
-import { AURORA, type CallOptions, call, NOTIFICATIONS, OPERATOR, type Reply } from '../../support/harness.ts';
+import { AURORA, type CallOptions, call, NOTIFICATIONS, OPERATOR, type Reply } from '../../support/server.ts';
 
 /** Ordinary traffic of a merchant, and its outcome. */
 export interface Load {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { call } from '../../support/harness.ts';
 import type { Serving } from '../../support/process.ts';
+import { call } from '../../support/server.ts';
 import { coreWaitMs } from './cores.ts';
 import type { Size } from './fault.ts';
 

@@ -1,7 +1,7 @@
 import type { Engine } from '../../../src/database/database.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
-import { AURORA, call } from '../../support/harness.ts';
 import { serve } from '../../support/process.ts';
+import { AURORA, call } from '../../support/server.ts';
 import { type Fault, type Finding, mayRetry, none, type Size } from './fault.ts';
 import { accents } from './neighbours/accents.ts';
 import type { Attack, Target } from './neighbours/attack.ts';

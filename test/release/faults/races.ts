@@ -2,7 +2,7 @@ import { readConfig } from '../../../src/config.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
-import { AURORA, call, NOTIFICATIONS, outcome, QUESTION } from '../../support/harness.ts';
+import { AURORA, call, NOTIFICATIONS, outcome, QUESTION } from '../../support/server.ts';
 import { type Fault, none } from './fault.ts';
 import { type KillableServer, startKillableServer } from './servers.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AURORA, type CallOptions, call, NOTIFICATIONS, type Reply } from '../../support/harness.ts';
+import { AURORA, type CallOptions, call, NOTIFICATIONS, type Reply } from '../../support/server.ts';
 
 /** Clients that send a failed request a second time, but never a third time. */
 export interface RetryingClients {

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDemoDatabase } from '../../support/databases.ts';
-import { AURORA, call, NOTIFICATIONS, QUESTION } from '../../support/harness.ts';
 import { type Serving, serve } from '../../support/process.ts';
+import { AURORA, call, NOTIFICATIONS, QUESTION } from '../../support/server.ts';
 import { type Fault, none, type Size } from './fault.ts';
 import { percentile } from './figures.ts';
 

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, type JWTHeaderParameters } from 'jose';
+import { openConnection } from '../../support/process.ts';
 import {
   type Deskbell,
   login,
@@ -10,8 +11,7 @@ import {
   type Reply,
   refresh,
   startDeskbell,
-} from '../../support/harness.ts';
-import { openConnection } from '../../support/process.ts';
+} from '../../support/server.ts';
 import { type Fault, none } from './fault.ts';
 import { FORGERIES, type Genuine, HAND_BUILT, serverKey, signedWith, tampered } from './tokens/forgeries.ts';
 import { measureRevocations } from './tokens/revoked.ts';

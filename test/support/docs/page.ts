@@ -5,9 +5,9 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Engine } from '../../../src/database/database.ts';
 import type { TestDatabase } from '../databases.ts';
-import { call, QUESTION, raise, startDeskbell } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { type Receiver, webhookEnv } from '../receiver.ts';
+import { call, QUESTION, raise, startDeskbell } from '../server.ts';
 import { isNotRun } from './notRun.ts';
 import { type Sample, samplesOf, titleOf } from './samples.ts';
 import { SCRIPT_TESTS, signIn } from './scripts.ts';

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import { AURORA, type CallOptions, call, QUESTION, type Reply } from '../harness.ts';
+import { AURORA, type CallOptions, call, QUESTION, type Reply } from '../server.ts';
 import type { Shell } from './shell.ts';
 
 /** How each sample for Node is used, by the page and a line of it. Returns when it has done what the page promises. */

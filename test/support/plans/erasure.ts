@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { cleanUp } from '../../../src/cleanUp.ts';
 import { createLogger } from '../../../src/log.ts';
-import { type Deskbell, raise } from '../harness.ts';
+import { type Deskbell, raise } from '../server.ts';
 import { until } from '../shops.ts';
 
 /** Erases a customer, and removes what is old. */

@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Config } from '../../../src/config.ts';
 import type { Database, Engine } from '../../../src/database/database.ts';
 import { databaseFile } from '../../../src/database/sqliteFolder.ts';
-import type { Deskbell } from '../harness.ts';
+import type { Deskbell } from '../server.ts';
 
 /** How often the first merchant's rows are copied, and the merchants that share the copies. */
 const COPIES = 40;

@@ -1,7 +1,7 @@
 import { createLogger } from '../../../src/log.ts';
 import { startResealing } from '../../../src/reseal.ts';
 import { createVault, newSecretKey, readOrMakeSecretKey } from '../../../src/secrets.ts';
-import type { Deskbell } from '../harness.ts';
+import type { Deskbell } from '../server.ts';
 import { until } from '../shops.ts';
 
 /** Encrypts everything with another key, and again with the first one, which the server knows. */

@@ -4,7 +4,7 @@ import { createLogger } from '../../../src/log.ts';
 import type { MailResult } from '../../../src/mail/mailer.ts';
 import { enqueueMail } from '../../../src/mail/queue.ts';
 import { startMailSender } from '../../../src/mail/sender.ts';
-import type { Deskbell } from '../harness.ts';
+import type { Deskbell } from '../server.ts';
 
 const RESULTS: readonly MailResult[] = [
   { outcome: 'sent' },

@@ -12,6 +12,7 @@ import {
   signInWithPasskey,
   turnOnTotp,
 } from '../factors.ts';
+import { startReceiver } from '../receiver.ts';
 import {
   type Deskbell,
   login,
@@ -21,8 +22,7 @@ import {
   QUESTION,
   raise,
   SUPPORT,
-} from '../harness.ts';
-import { startReceiver } from '../receiver.ts';
+} from '../server.ts';
 import { useMails } from './mails.ts';
 import type { Statement } from './statements.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Deskbell } from '../harness.ts';
+import type { Deskbell } from '../server.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 
 /** The change log from every kind of change on, documents out of date, gaps, and files. */

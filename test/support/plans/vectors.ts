@@ -5,7 +5,7 @@ import { VectorIndex } from '../../../src/knowledge/embeddings/vectorIndex.ts';
 import { toStored } from '../../../src/knowledge/embeddings/vectors.ts';
 import { createLogger } from '../../../src/log.ts';
 import { until } from '../embedding.ts';
-import type { Deskbell } from '../harness.ts';
+import type { Deskbell } from '../server.ts';
 import { AURORA_ID } from '../teaching.ts';
 
 /** Makes vectors of the first documents that have none of this model, and uses them. */

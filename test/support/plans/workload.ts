@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { cleanUp } from '../../../src/cleanUp.ts';
 import { customerMessages } from '../../../src/conversations/received.ts';
 import { createLogger } from '../../../src/log.ts';
+import { listen } from '../listening.ts';
+import { startReceiver } from '../receiver.ts';
 import {
   BOREALIS,
   type CallOptions,
@@ -12,9 +14,7 @@ import {
   raise,
   refresh,
   SUPPORT,
-} from '../harness.ts';
-import { listen } from '../listening.ts';
-import { startReceiver } from '../receiver.ts';
+} from '../server.ts';
 import { until } from '../shops.ts';
 import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';

@@ -4,8 +4,8 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runProgram } from '../../../src/cli/program.ts';
 import { settingsOf } from '../command.ts';
-import { AURORA, type Deskbell, QUESTION, raise } from '../harness.ts';
 import { createKey } from '../machineKeys.ts';
+import { AURORA, type Deskbell, QUESTION, raise } from '../server.ts';
 
 const AT_ONCE = 8;
 const PASSWORD = 'quiet lemon harbour';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestDatabase } from '../databases.ts';
-import { QUESTION, raise, startDeskbell } from '../harness.ts';
+import { QUESTION, raise, startDeskbell } from '../server.ts';
 import { metaEnv, startMeta } from '../stand-ins/meta.ts';
 import { newPhone } from '../whatsapp.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CallOptions, call, type Reply } from '../../../support/harness.ts';
+import { type CallOptions, call, type Reply } from '../../../support/server.ts';
 import type { KillableServer } from '../servers.ts';
 
 /** Repeats a request at any server until it is done. */

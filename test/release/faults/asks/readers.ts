@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call } from '../../../support/harness.ts';
 import { listen } from '../../../support/listening.ts';
+import { call } from '../../../support/server.ts';
 import type { KillableServer } from '../servers.ts';
 import type { Client } from './client.ts';
 

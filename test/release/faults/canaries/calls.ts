@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { AURORA, type CallOptions, NOTIFICATIONS } from '../../../support/harness.ts';
+import { AURORA, type CallOptions, NOTIFICATIONS } from '../../../support/server.ts';
 
 /** Markers for confidential data. They must not appear in logs, metrics or errors. */
 export const CANARY = 'c4n4ry';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../../../../src/database/database.ts';
 import { run, settingsOf } from '../../../support/command.ts';
-import { AURORA, call, type Deskbell, NOTIFICATIONS, startDeskbell } from '../../../support/harness.ts';
 import { startReceiver, webhookEnv } from '../../../support/receiver.ts';
+import { AURORA, call, type Deskbell, NOTIFICATIONS, startDeskbell } from '../../../support/server.ts';
 import { META, metaEnv, startMeta } from '../../../support/stand-ins/meta.ts';
 import type { Size } from '../fault.ts';
 import { CANARY, phone } from './calls.ts';

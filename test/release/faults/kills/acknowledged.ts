@@ -1,4 +1,4 @@
-import { call, NOTIFICATIONS, type Reply, refresh } from '../../../support/harness.ts';
+import { call, NOTIFICATIONS, type Reply, refresh } from '../../../support/server.ts';
 import type { Action, Entry } from './history.ts';
 
 /** Compares acknowledged writes with what the API shows at the end. */

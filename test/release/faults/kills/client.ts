@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AURORA, call, type Reply } from '../../../support/harness.ts';
+import { AURORA, call, type Reply } from '../../../support/server.ts';
 import type { KillableServer } from '../servers.ts';
 import type { Acknowledgement, Action, Entry, History, Request } from './history.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AURORA, NOTIFICATIONS } from '../../../support/harness.ts';
+import { AURORA, NOTIFICATIONS } from '../../../support/server.ts';
 import type { Client } from './client.ts';
 import type { Action } from './history.ts';
 

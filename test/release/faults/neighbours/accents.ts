@@ -1,4 +1,4 @@
-import { call, NOTIFICATIONS } from '../../../support/harness.ts';
+import { call, NOTIFICATIONS } from '../../../support/server.ts';
 import { KNOWLEDGE } from '../../../support/teaching.ts';
 import type { Attack, Target } from './attack.ts';
 

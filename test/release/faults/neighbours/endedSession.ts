@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run } from '../../../support/command.ts';
-import { AURORA, call, OPERATOR } from '../../../support/harness.ts';
+import { AURORA, call, OPERATOR } from '../../../support/server.ts';
 import { none } from '../fault.ts';
 import type { Attack } from './attack.ts';
 import { post } from './post.ts';

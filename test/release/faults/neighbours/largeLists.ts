@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 import type { TestDatabase } from '../../../support/databases.ts';
-import { NOTIFICATIONS, startDeskbell } from '../../../support/harness.ts';
+import { NOTIFICATIONS, startDeskbell } from '../../../support/server.ts';
 import { type Finding, none, type Size } from '../fault.ts';
 import { monitorServer } from '../monitor.ts';
 import type { Attack, Target } from './attack.ts';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call } from '../../../support/harness.ts';
 import { openConnection } from '../../../support/process.ts';
+import { call } from '../../../support/server.ts';
 import { bodyWith, metaEnv, signed, slowCall } from '../../../support/stand-ins/meta.ts';
 import { none } from '../fault.ts';
 import type { Attack, Target } from './attack.ts';

@@ -1,7 +1,7 @@
 import { openVault } from '../../../../src/auth/vault.ts';
 import { channelPurpose } from '../../../../src/delivery/channels/settings.ts';
 import type { TestDatabase } from '../../../support/databases.ts';
-import { startDeskbell } from '../../../support/harness.ts';
+import { startDeskbell } from '../../../support/server.ts';
 import { bodyWith, signed } from '../../../support/stand-ins/meta.ts';
 import { none } from '../fault.ts';
 import type { Attack, Target } from './attack.ts';

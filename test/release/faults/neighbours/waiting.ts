@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call, NOTIFICATIONS } from '../../../support/harness.ts';
+import { call, NOTIFICATIONS } from '../../../support/server.ts';
 import { none, type Size } from '../fault.ts';
 import type { Attack, Target } from './attack.ts';
 

@@ -1,5 +1,5 @@
 import { Agent } from 'node:http';
-import { AURORA } from '../../../support/harness.ts';
+import { AURORA } from '../../../support/server.ts';
 import type { Finding } from '../fault.ts';
 import type { Attack } from './attack.ts';
 import { post } from './post.ts';

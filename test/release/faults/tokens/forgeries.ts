@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, type KeyObject } from 'node:crypto';
 import { type CryptoKey, importJWK, type JWK, type JWTHeaderParameters, SignJWT } from 'jose';
 import { openVault } from '../../../../src/auth/vault.ts';
-import type { Deskbell } from '../../../support/harness.ts';
+import type { Deskbell } from '../../../support/server.ts';
 
 type Claims = Record<string, unknown>;
 

@@ -7,8 +7,8 @@ import { disableUser, setPassword } from '../../../../src/auth/users.ts';
 import { openVault } from '../../../../src/auth/vault.ts';
 import type { MerchantId } from '../../../../src/contract/ids.ts';
 import { openDatabase } from '../../../../src/database/open.ts';
-import { addUser, type Deskbell, login, NOTIFICATIONS } from '../../../support/harness.ts';
 import { listen } from '../../../support/listening.ts';
+import { addUser, type Deskbell, login, NOTIFICATIONS } from '../../../support/server.ts';
 
 /**
  * How long the server accepts an access token or a program's key, and keeps its stream open, after another process has committed that it is

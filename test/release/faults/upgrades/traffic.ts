@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CallOptions, call, NOTIFICATIONS, type Reply } from '../../../support/harness.ts';
+import { type CallOptions, call, NOTIFICATIONS, type Reply } from '../../../support/server.ts';
 
 /** People and assistants at work. Nobody sends a request a second time. */
 export interface Traffic {

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
-import { after, before, describe } from 'node:test';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, readConfig } from '../../src/config.ts';
 import type { Database, Engine } from '../../src/database/database.ts';
 import { createLogger } from '../../src/log.ts';
 import { openServer } from '../../src/server.ts';
+import { run, settingsOf } from './command.ts';
 import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
 import { recordCall } from './recordCall.ts';
 
@@ -107,8 +110,28 @@ export function useDeskbell(engine: Engine, settings: Record<string, string> = {
   before(async () => {
     Object.assign(deskbell, await startDeskbell(engine, settings));
   });
+  reportFailures(deskbell);
   after(() => deskbell.close?.());
   return deskbell;
+}
+
+/** The last lines of the log that a failed test shows. */
+const LINES_SHOWN = 20;
+
+/** A test that fails shows what the server logged meanwhile, with the ids of the requests, and keeps its database. */
+export function reportFailures(deskbell: Deskbell): void {
+  let before = 0;
+  beforeEach(() => {
+    before = deskbell.logged?.length ?? 0;
+  });
+  afterEach(async (context) => {
+    if (!('passed' in context) || context.passed || deskbell.logged === undefined) return;
+    const lines = deskbell.logged.slice(before).slice(-LINES_SHOWN);
+    const file = join(mkdtempSync('/tmp/deskbell-failed-'), 'backup.db');
+    const { code } = await run(['backup', file], { env: settingsOf(deskbell) });
+    console.error(`\n✖ ${context.name}\nThe server logged:\n${lines.join('') || 'nothing'}`);
+    if (code === 0) console.error(`Its database, for SQLite: ${file}`);
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Deskbell, NOTIFICATIONS } from './harness.ts';
+import { type Deskbell, NOTIFICATIONS } from './server.ts';
 
 /** What the merchant does in the dashboard while an assistant waits. */
 
