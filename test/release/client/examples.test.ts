@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { install } from '../../../bench/peers/install.ts';
@@ -9,7 +9,7 @@ import { answer, raised } from '../../support/answering.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import { packClient, runTool } from '../../support/packedClient.ts';
 import { root } from '../../support/process.ts';
-import { onEachEngine, useDeskbell } from '../../support/server.ts';
+import { useDeskbell } from '../../support/server.ts';
 
 const SCOPES = ['ask', 'knowledge:read', 'notifications:read'] as const;
 const FOLDER = join(root, 'clients/typescript/examples');
@@ -44,8 +44,8 @@ it('the examples have no type errors', options, async () => {
   await runTool('tsc', ['-p', FOLDER], root);
 });
 
-onEachEngine('the examples of the client', (engine) => {
-  const deskbell = useDeskbell(engine);
+describe('the examples of the client', () => {
+  const deskbell = useDeskbell('sqlite');
 
   for (const { file, model, question, usesClient } of EXAMPLES) {
     const title = `${file}: the model asks the merchant and relays the answer; the next time it is known`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { answer, raised } from '../../support/answering.ts';
@@ -10,7 +10,7 @@ import { samplesOf } from '../../support/docs/samples.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import { findNode, installClient } from '../../support/packedClient.ts';
 import { type Program, root, run } from '../../support/process.ts';
-import { onEachEngine, useDeskbell } from '../../support/server.ts';
+import { useDeskbell } from '../../support/server.ts';
 
 const SCOPES = ['ask', 'knowledge:read', 'notifications:read'] as const;
 const WEBHOOK_SECRET = `whsec_${Buffer.from('the secret of the sample').toString('base64')}`;
@@ -39,8 +39,8 @@ it('the README of the client installs it as docs/assistant.md does, whose sample
   for (const command of commands) assert.ok(tested.includes(command), command);
 });
 
-onEachEngine(`the samples in the README of the client, with ${node}`, (engine) => {
-  const deskbell = useDeskbell(engine);
+describe(`the samples in the README of the client, with ${node}`, () => {
+  const deskbell = useDeskbell('sqlite');
 
   const start = async (contains: string): Promise<Program> => {
     const found = samples.filter((text) => text.includes(contains));
