@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openVault } from '../../src/auth/vault.ts';
 import type { MerchantId } from '../../src/contract/ids.ts';
+import type { Engine } from '../../src/database/database.ts';
 import { createChannels } from '../../src/delivery/channels/merchantChannels.ts';
 import { WEBHOOK } from '../../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../../src/delivery/channels/settings.ts';
@@ -10,9 +12,9 @@ import { DELIVERIES, type NewDelivery } from '../../src/delivery/queue/enqueue.t
 import { startWorker, type Worker } from '../../src/delivery/worker/worker.ts';
 import { createLogger } from '../../src/log.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
-import { type Receiver, startReceiver } from './receiver.ts';
+import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 import { enqueue } from './sending.ts';
-import type { Deskbell } from './server.ts';
+import { type Deskbell, reportFailures, startDeskbell } from './server.ts';
 
 /** A merchant whose messages go to its own receiver. */
 export interface Shop {
@@ -37,6 +39,30 @@ export async function openShop(deskbell: Deskbell, merchantId?: MerchantId): Pro
   );
   return { id, receiver };
 }
+
+/** A server whose clock is stopped, and the receiver of all its messages. */
+export function useReceiver(engine: Engine, settings: Record<string, string> = {}) {
+  const deskbell = {} as Deskbell;
+  const receiver = { answer: accept } as Receiver;
+  before(async () => {
+    const started = await startReceiver();
+    started.answer = (...call) => receiver.answer(...call);
+    Object.assign(receiver, { ...started, answer: receiver.answer });
+    Object.assign(deskbell, await startDeskbell(engine, { ...webhookEnv(started), ...settings }));
+    deskbell.clock.stop();
+  });
+  reportFailures(deskbell);
+  after(async () => {
+    await deskbell.close?.();
+    await receiver.close?.();
+  });
+  return { deskbell, receiver };
+}
+
+/** Ways in which a receiver can respond. */
+export const accept: Receiver['answer'] = (response) => response.writeHead(204).end();
+export const refuse: Receiver['answer'] = (response) => response.writeHead(503).end();
+export const hang: Receiver['answer'] = () => {};
 
 /** A different valid number for each n. */
 export const phoneOf = (n: number) => `+34600${String(n).padStart(6, '0')}`;

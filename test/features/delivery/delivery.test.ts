@@ -1,188 +1,134 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
-import { AURORA, BOREALIS, type Deskbell, onEachEngine, useDeskbell } from '../../support/server.ts';
+import { before, it } from 'node:test';
+import { type Merchant, newMerchant, useMerchant } from '../../support/merchants.ts';
+import { onEachEngine } from '../../support/server.ts';
 
-/** Raises a question in conversation 1 and returns its URL. */
-async function raise(deskbell: Deskbell, token: string, context: object, conversation = 1): Promise<string> {
-  const raised = await deskbell.call('POST', '/api/v1/notification/request', {
-    token,
-    body: {
-      notification_type: 'question' in context ? 'user_question_request' : 'user_support_request',
-      conversation_id: conversation,
-      context,
-    },
-  });
-  assert.equal(raised.status, 200, raised.text);
-  return raised.headers.get('location')!;
-}
-
-async function answer(deskbell: Deskbell, token: string, location: string, body: object) {
-  const answered = await deskbell.call('POST', `${location}/answer`, { token, body });
-  assert.equal(answered.status, 200, answered.text);
-  await deskbell.allSent();
-  return answered.json.message as string;
+/** Asks, answers, and returns the notification when all messages are sent. */
+async function answered(shop: Merchant, context: object, body: string | object) {
+  const notification_type = 'question' in context ? 'user_question_request' : 'user_support_request';
+  const id = await shop.raise({ notification_type, context });
+  const { status, text, json } = await shop.answer(id, body);
+  assert.equal(status, 200, text);
+  await shop.deskbell.allSent();
+  return { ...(await shop.get(`/notification/${id}`)).json, message: json.message as string };
 }
 
 onEachEngine('the delivery of an answer', (engine) => {
-  const deskbell = useDeskbell(engine);
+  const shop = useMerchant(engine);
+  const newest = async () => (await shop.get('/delivery/?limit=1')).json[0];
+  const testPhone = async () => (await shop.get(`/simulator/${shop.conversationId}`)).text;
 
   it('goes to the number of the conversation, and the notification shows it', async () => {
-    const token = await deskbell.signIn();
-    const location = await raise(deskbell, token, { question: 'Do you roast on Mondays?' });
-    await answer(deskbell, token, location, { answer: 'Every Monday at six.' });
-    const one = await deskbell.call('GET', location, { token });
-    assert.equal(one.json.delivery.state, 'delivered');
-
-    const phone = await deskbell.call('GET', '/api/v1/simulator/1', { token });
-    const { text, from_customer } = phone.json.at(-1);
+    const question = 'Do you roast on Mondays?';
+    const { delivery } = await answered(shop, { question }, 'Every Monday at six.');
+    assert.equal(delivery.state, 'delivered');
+    const [{ text, from_customer }] = JSON.parse(await testPhone());
     assert.deepEqual([text, from_customer], ['Every Monday at six.', false]);
-    // It follows the messages of the demo's customer.
-    assert.ok(phone.json.slice(0, -1).every((message: { from_customer: boolean }) => message.from_customer));
-    const read = await deskbell.call('GET', `/api/v1/delivery/${one.json.delivery.id}`, { token });
-    assert.equal(read.json.state, 'read');
-    assert.deepEqual(
-      read.json.timeline.map(({ state }: { state: string }) => state),
-      ['queued', 'delivered', 'read'],
-    );
-    assert.equal(read.json.attempts, 1);
+    const { state, timeline, attempts } = (await shop.get(`/delivery/${delivery.id}`)).json;
+    const states = timeline.map((step: { state: string }) => step.state);
+    assert.deepEqual([state, states, attempts], ['read', ['queued', 'delivered', 'read'], 1]);
   });
 
   it('prefers the number in the context to that of the conversation', async () => {
-    const token = await deskbell.signIn();
-    const location = await raise(deskbell, token, {
-      question: 'Where are you?',
-      lead_phone: '+34 600 123 456',
-    });
-    await answer(deskbell, token, location, { answer: 'In the old harbour.' });
-    const { json } = await deskbell.call('GET', '/api/v1/delivery/?limit=1', { token });
-    assert.equal(json[0].recipient, '+34600123456');
-    assert.equal(json[0].mode, 'reply');
-  });
-
-  it('fails at once and says why if there is no valid number', async () => {
-    const token = await deskbell.signIn();
-    const location = await raise(deskbell, token, { question: 'And now?', lead_phone: 'ask at the desk' });
-    await answer(deskbell, token, location, { answer: 'At nine.' });
-    const [{ state, reason }] = (await deskbell.call('GET', '/api/v1/delivery/?limit=1', { token })).json;
-    assert.deepEqual([state, reason], ['failed', '“ask at the desk” is not a phone number.']);
+    await answered(shop, { question: 'Where are you?', lead_phone: '+34 600 123 456' }, 'In the harbour.');
+    const { recipient, mode } = await newest();
+    assert.deepEqual([recipient, mode], ['+34600123456', 'reply']);
   });
 
   it('sends a support reply but not its notes', async () => {
-    const token = await deskbell.signIn();
-    const location = await raise(deskbell, token, { support_request_reason: 'Cup broken' });
-    await answer(deskbell, token, location, {
-      agent_response_to_customer: 'A new cup is on its way.',
-      resolution_notes: 'do not tell: discount',
-    });
-    const { json } = await deskbell.call('GET', '/api/v1/delivery/?limit=1', { token });
-    assert.equal(json[0].content, 'A new cup is on its way.');
-    assert.doesNotMatch((await deskbell.call('GET', '/api/v1/simulator/1', { token })).text, /discount/);
+    await answered(
+      shop,
+      { support_request_reason: 'Cup broken' },
+      { agent_response_to_customer: 'A new cup is on its way.', resolution_notes: 'do not tell: discount' },
+    );
+    assert.equal((await newest()).content, 'A new cup is on its way.');
+    assert.doesNotMatch(await testPhone(), /discount/);
   });
 
   it('sends nothing if a request is resolved without a reply', async () => {
-    const token = await deskbell.signIn();
-    const before = (await deskbell.call('GET', '/api/v1/delivery/', { token })).json.length;
-    const location = await raise(deskbell, token, { question: 'Never mind?' });
-    await answer(deskbell, token, location, { resolve_only: true });
-    assert.equal((await deskbell.call('GET', '/api/v1/delivery/', { token })).json.length, before);
-    assert.equal((await deskbell.call('GET', location, { token })).json.delivery, null);
+    const before = (await newest()).id;
+    const { delivery } = await answered(shop, { question: 'Never mind?' }, { resolve_only: true });
+    assert.deepEqual([delivery, (await newest()).id], [null, before]);
   });
 
   it('continues even if the notification is deleted right after the answer', async () => {
-    const token = await deskbell.signIn();
-    const location = await raise(deskbell, token, { question: 'Gone?' });
-    const answered = await deskbell.call('POST', `${location}/answer`, {
-      token,
-      body: { answer: 'Still here.' },
-    });
-    assert.equal(answered.status, 200);
-    assert.equal((await deskbell.call('DELETE', location, { token })).status, 200);
-    await deskbell.allSent();
-    assert.match((await deskbell.call('GET', '/api/v1/simulator/1', { token })).text, /Still here\./);
+    const id = await shop.raise('Gone?');
+    assert.equal((await shop.answer(id, 'Still here.')).status, 200);
+    assert.equal((await shop.delete(`/notification/${id}`)).status, 200);
+    await shop.deskbell.allSent();
+    assert.match(await testPhone(), /Still here\./);
   });
 
-  it('deliveries, test phones and limits of another merchant are not found', async () => {
-    const [aurora, borealis] = [
-      await deskbell.signIn(AURORA.email, AURORA.password),
-      await deskbell.signIn(BOREALIS.email, BOREALIS.password),
-    ];
-    const location = await raise(deskbell, aurora, { question: 'Do you grind it?' });
-    await answer(deskbell, aurora, location, { answer: 'As fine as you like.' });
-    const [mine] = (await deskbell.call('GET', '/api/v1/delivery/', { token: aurora })).json;
-    assert.deepEqual((await deskbell.call('GET', '/api/v1/delivery/', { token: borealis })).json, []);
-    for (const [method, foreign, absent] of [
-      ['GET', `/api/v1/delivery/${mine.id}`, '/api/v1/delivery/999999'],
-      ['POST', `/api/v1/delivery/${mine.id}/retry`, '/api/v1/delivery/999999/retry'],
-      ['GET', '/api/v1/simulator/1', '/api/v1/simulator/999999'],
+  it('is not found by another merchant, like its test phone', async () => {
+    const { delivery } = await answered(shop, { question: 'Do you grind it?' }, 'As fine as you like.');
+    const other = await newMerchant(shop.deskbell);
+    assert.deepEqual((await other.get('/delivery/')).json, []);
+    for (const [call, path, id] of [
+      [other.get, '/delivery/ID', delivery.id],
+      [other.post, '/delivery/ID/retry', delivery.id],
+      [other.get, '/simulator/ID', shop.conversationId],
     ] as const) {
-      const [a, b] = [
-        await deskbell.call(method, foreign, { token: borealis }),
-        await deskbell.call(method, absent, { token: borealis }),
+      const [foreign, absent] = [
+        await call(path.replace('ID', id)),
+        await call(path.replace('ID', '999999')),
       ];
-      assert.equal(a.status, 404);
-      assert.equal(a.text, b.text);
+      assert.deepEqual([foreign.status, foreign.text], [404, absent.text]);
     }
   });
 });
 
 onEachEngine('the daily messaging limit', (engine) => {
-  const deskbell = useDeskbell(engine, { CHANNEL_DAILY_LIMIT: '2' });
+  // Only this suite has these settings, so its clock is its own.
+  const first = useMerchant(engine, { CHANNEL_DAILY_LIMIT: '2' });
   const phone = (n: number) => `+3460000000${n}`;
+  let shop: Merchant;
+  before(() => {
+    shop = first;
+  });
+  const answerTo = async (n: number, only_send_campaign: boolean) =>
+    (
+      await answered(
+        shop,
+        { question: `Q${n}?`, lead_phone: phone(n) },
+        { answer: `A${n}`, only_send_campaign },
+      )
+    ).message;
 
   it('makes campaigns wait in order until the limit allows them, and says until when', async () => {
-    let token = await deskbell.signIn();
-    const advance = async (seconds: number) => {
-      await deskbell.clock.advance(seconds);
-      token = await deskbell.signIn();
-    };
-    const campaign = async (n: number) => {
-      const location = await raise(deskbell, token, { question: `Q${n}?`, lead_phone: phone(n) });
-      return answer(deskbell, token, location, { answer: `A${n}`, only_send_campaign: true });
-    };
-    assert.equal(await campaign(1), 'Notification answered.');
-    await advance(3600);
-    assert.equal(await campaign(2), 'Notification answered.');
-    assert.equal(
-      await campaign(1),
-      'Notification answered.',
-      'a customer reached today takes no second place',
-    );
-    const message = await campaign(3);
-    assert.match(message, /limit is reached: the message waits until \d{4}-\d\d-\d\dT/);
-    await campaign(4);
-
+    const { clock } = shop.deskbell;
+    assert.equal(await answerTo(1, true), 'Notification answered.');
+    await clock.advance(3600);
+    assert.equal(await answerTo(2, true), 'Notification answered.');
+    // A customer that was reached today is not counted again.
+    assert.equal(await answerTo(1, true), 'Notification answered.');
+    assert.match(await answerTo(3, true), /limit is reached: the message waits until \d{4}-\d\d-\d\dT/);
+    await answerTo(4, true);
     const states = async () =>
-      Object.fromEntries(
-        (await deskbell.call('GET', '/api/v1/delivery/', { token })).json
-          .reverse()
-          .map(({ recipient, state }: { recipient: string; state: string }) => [recipient, state]),
-      );
-    assert.deepEqual(await states(), {
-      [phone(1)]: 'delivered',
-      [phone(2)]: 'delivered',
-      [phone(3)]: 'waiting',
-      [phone(4)]: 'waiting',
-    });
-    const limits = (await deskbell.call('GET', '/api/v1/limits', { token })).json;
-    assert.deepEqual(
-      { ...limits, next_free_at: null },
-      { limit: 2, used: 2, waiting: 2, next_free_at: null },
-    );
+      (await shop.get('/delivery/')).json.map(({ recipient, state }: Record<string, string>) => [
+        recipient,
+        state,
+      ]);
+    assert.deepEqual(await states(), [
+      [phone(4), 'waiting'],
+      [phone(3), 'waiting'],
+      [phone(1), 'delivered'],
+      [phone(2), 'delivered'],
+      [phone(1), 'delivered'],
+    ]);
+    const { limit, used, waiting } = (await shop.get('/limits')).json;
+    assert.deepEqual([limit, used, waiting, (await shop.get('/channel')).json.used], [2, 2, 2, 2]);
 
-    await advance(24 * 3600 + 1);
-    await deskbell.allSent();
-    const after = await states();
-    assert.equal(after[phone(3)], 'delivered');
-    assert.equal(after[phone(4)], 'delivered');
+    await clock.advance(24 * 3600 + 1);
+    await shop.deskbell.allSent();
+    assert.deepEqual((await states()).slice(0, 2), [
+      [phone(4), 'delivered'],
+      [phone(3), 'delivered'],
+    ]);
   });
 
   it('does not count replies', async () => {
-    const token = await deskbell.signIn();
-    for (const n of [5, 6, 7]) {
-      const location = await raise(deskbell, token, { question: `Q${n}?`, lead_phone: phone(n) });
-      assert.equal(await answer(deskbell, token, location, { answer: `A${n}` }), 'Notification answered.');
-    }
-    const { json } = await deskbell.call('GET', '/api/v1/delivery/?state=waiting', { token });
-    assert.deepEqual(json, []);
+    shop = await newMerchant(first.deskbell);
+    for (const n of [5, 6, 7]) assert.equal(await answerTo(n, false), 'Notification answered.');
+    assert.deepEqual((await shop.get('/delivery/?state=waiting')).json, []);
   });
 });
