@@ -1,14 +1,12 @@
 /**
- * `npm run test:faults`: causes faults around real servers and databases, and counts what happens. Then it runs the tests
- * of whole deployments, in test/release/deployments. The last line is "N passed, N failed"; the exit code is 1 if anything failed.
+ * `npm run test:faults`: causes faults around real servers and databases, and counts what happens. The last line is
+ * "N passed, N failed"; the exit code is 1 if anything failed.
  *
- *   --only kills,…            only these faults, or `deployments`
+ *   --only kills,…            only these faults
  *   --engine sqlite|postgres  only this engine
  *   --write                   writes the results to docs/faults.json
  */
-import { spawnSync } from 'node:child_process';
-import { globSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Finding } from '../test/release/faults/fault.ts';
 import { findOrInstall, startPostgres } from './services.ts';
@@ -21,7 +19,6 @@ const { values } = parseArgs({
   },
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-const root = fileURLToPath(new URL('..', import.meta.url));
 const program = findOrInstall('postgres', 'postgresql');
 if (!program) throw new Error('PostgreSQL was not found. Install it and run again.');
 const postgres = await startPostgres(program, { durable: true });
@@ -30,8 +27,7 @@ process.env.TEST_POSTGRESQL_URL = postgres.url;
 const { FAULTS } = await import('../test/release/faults/all.ts');
 const { holds, lineOf, mayRetry } = await import('../test/release/faults/fault.ts');
 
-const DEPLOYMENTS = 'deployments';
-const names = [...FAULTS.map(({ name }) => name), DEPLOYMENTS];
+const names = FAULTS.map(({ name }) => name);
 const requested = values.only?.split(',') ?? names;
 let passed = 0;
 let failed = 0;
@@ -55,19 +51,6 @@ try {
 } finally {
   await postgres.stop();
 }
-if (requested.includes(DEPLOYMENTS) && values.engine === undefined) {
-  if (testDeployments()) passed += 1;
-  else failed += 1;
-}
-
-/** As `npm test` runs tests, which also gives them a database server that is not durable, and so is faster. */
-function testDeployments(): boolean {
-  const files = globSync('test/release/deployments/*.test.ts', { cwd: root }).sort();
-  console.log(`\n${DEPLOYMENTS}: whole deployments are built, installed and upgraded`);
-  const args = ['scripts/test.ts', '--validate', ...files];
-  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0;
-}
-
 async function runOnce(run: () => Promise<Finding[]>) {
   const startedAt = Date.now();
   let findings: Finding[] = [];
