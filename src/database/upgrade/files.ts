@@ -36,12 +36,21 @@ export interface BackgroundStatement {
 
 export const MIGRATIONS = shippedFile('migrations/');
 
-export function readMigrations(engine: Engine, folder: URL): Migration[] {
-  return readdirSync(folder)
+/** A start needs them five times, and each time costs 5 ms. They come with the program, so they do not change. */
+const shipped = new Map<Engine, readonly Migration[]>();
+
+export function readMigrations(engine: Engine, folder: URL): readonly Migration[] {
+  if (folder.href !== MIGRATIONS.href) return parseAll(engine, folder);
+  const known = shipped.get(engine) ?? parseAll(engine, folder);
+  shipped.set(engine, known);
+  return known;
+}
+
+const parseAll = (engine: Engine, folder: URL): Migration[] =>
+  readdirSync(folder)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
     .sort()
     .map((file) => parseMigration(file, readFileSync(new URL(file, folder), 'utf8'), engine));
-}
 
 export function parseMigration(file: string, text: string, engine: Engine): Migration {
   const own = forEngine(text, engine);
