@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, afterEach, before, it } from 'node:test';
-import type { Database } from '../../../src/database/database.ts';
-import { WEBHOOK } from '../../../src/delivery/channels/registry.ts';
+import { after, before, beforeEach, it } from 'node:test';
+import { openVault } from '../../../src/auth/vault.ts';
+import { WEBHOOK, WHATSAPP } from '../../../src/delivery/channels/registry.ts';
 import {
   ChannelSettingsError,
   readOwnSettings,
@@ -12,172 +12,199 @@ import {
   setOwnChannel,
 } from '../../../src/delivery/channels/settings.ts';
 import { dailyLimitOf } from '../../../src/delivery/quota.ts';
+import { type ChannelStop, refusedStop, stopChannel } from '../../../src/delivery/worker/stops.ts';
 import { createVault, newSecretKey } from '../../../src/secrets.ts';
-import { isGenuine, type Receiver, startReceiver } from '../../support/receiver.ts';
-import { FIRST, SECOND, type Sending, startSending } from '../../support/sending.ts';
-import { onEachEngine } from '../../support/server.ts';
+import { isGenuine, type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { BOREALIS, type Deskbell, onEachEngine } from '../../support/server.ts';
+import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, useReceiver } from '../../support/shops.ts';
 
-const secretOf = (word: string) => `whsec_${Buffer.alloc(30, word).toString('base64')}`;
-const SHARED = secretOf('of everybody');
-const OWN = secretOf('of the first one');
-const NEW = secretOf('another one');
+const OWN = `whsec_${Buffer.alloc(30, 'of the first one').toString('base64')}`;
+const NEW = `whsec_${Buffer.alloc(30, 'another one').toString('base64')}`;
 
 onEachEngine('a merchant’s own channel', (engine) => {
-  let shared: Receiver;
+  const { deskbell, receiver: shared } = useReceiver(engine);
   let own: Receiver;
-  let sending: Sending;
   before(async () => {
-    [shared, own] = await Promise.all([startReceiver(), startReceiver()]);
-    sending = await startSending(engine, {
-      settings: {
-        CHANNEL: 'webhook',
-        WEBHOOK_URL: shared.url,
-        WEBHOOK_SECRET: SHARED,
-        WEBHOOK_ALLOW_PRIVATE: 'true',
-      },
-    });
+    own = await startReceiver();
   });
-  after(async () => {
-    await sending?.close();
-    await Promise.all([shared.close(), own.close()]);
-  });
-  afterEach(() => {
-    shared.received.length = 0;
-    own.received.length = 0;
+  after(() => own?.close());
+  beforeEach(() => {
+    for (const { received } of [shared, own]) received.length = 0;
   });
 
-  const setOwn = (secret: string, url = own.url) =>
+  type Own = Parameters<typeof setOwnChannel>[3];
+  const setOwn = ({ type, settings }: Own) =>
     setOwnChannel(
-      sending.database,
-      sending.vault,
-      FIRST,
-      { type: WEBHOOK, settings: { url, secret, allowPrivate: true } },
-      sending.clock.now(),
+      deskbell.database,
+      openVault(deskbell.config),
+      AURORA_ID,
+      { type, settings },
+      deskbell.clock.now(),
     );
+  const setWebhook = (secret: string, url = own.url, allowPrivate = true) =>
+    setOwn({ type: WEBHOOK, settings: { url, secret, allowPrivate } });
+  const stored = () => readOwnSettings(deskbell.database, openVault(deskbell.config), AURORA_ID);
+  /** Sends a message of each merchant. Returns how many went through the shared channel, and how many through the own. */
   const sendBoth = async () => {
-    await sending.put(FIRST);
-    await sending.put(SECOND);
-    await sending.settle();
+    // Settings are read again after five seconds.
+    await deskbell.clock.advance(5);
+    await putAll(
+      deskbell,
+      [AURORA_ID, BOREALIS_ID].map((merchantId) => ({ merchantId, recipient: phoneOf(1) })),
+    );
+    await deskbell.allSent();
+    return [shared.received.length, own.received.length];
+  };
+  const show = async (user?: typeof BOREALIS) => {
+    await deskbell.clock.advance(5);
+    const token = await deskbell.signIn(user?.email, user?.password);
+    const reply = await deskbell.call('GET', '/api/v1/channel', { token });
+    assert.equal(reply.status, 200, reply.text);
+    return reply;
   };
 
-  it('replaces the environment’s, for that merchant only', async () => {
-    await sendBoth();
-    assert.deepEqual([shared.received.length, own.received.length], [2, 0]);
-    shared.received.length = 0;
-
-    await setOwn(OWN);
-    await sending.clock.advance(5);
-    await sendBoth();
-    assert.deepEqual([shared.received.length, own.received.length], [1, 1]);
-    assert.ok(isGenuine(shared.received[0]!, SHARED));
-    assert.ok(isGenuine(own.received[0]!, OWN));
+  it('is the operator’s until it has one, whose settings it does not see', async () => {
+    assert.deepEqual(await sendBoth(), [2, 0]);
+    const { json, text } = await show();
+    assert.deepEqual(json, {
+      ...{ channel: 'webhook', own: false, settings: {}, number_id: null, daily_limit: 250, used: 0 },
+      ...{ state: 'ok', code: null, since: null, until: null },
+    });
+    assert.ok(!text.includes('/hooks'));
   });
 
-  it('can change while a worker runs, which uses the new one within five seconds', async () => {
-    await sendBoth();
-    await setOwn(NEW);
-    await sending.clock.advance(5);
-    await sendBoth();
-    assert.deepEqual(
-      own.received.map((call) => isGenuine(call, NEW)),
+  it('is used for that merchant only, and a running worker uses a change within five seconds', async () => {
+    await setWebhook(OWN);
+    assert.deepEqual(await sendBoth(), [1, 1]);
+    assert.ok(isGenuine(shared.received[0]!, webhookEnv(shared).WEBHOOK_SECRET));
+    await setWebhook(NEW);
+    assert.deepEqual(await sendBoth(), [2, 2]);
+    const genuine = [OWN, NEW].map((secret) => own.received.map((call) => isGenuine(call, secret)));
+    assert.deepEqual(genuine, [
+      [true, false],
       [false, true],
-    );
+    ]);
   });
 
   it('is encrypted: its secret and URL are nowhere in the database', async () => {
-    await setOwn(OWN);
-    const stored = await everything(sending);
-    for (const plain of [OWN, OWN.slice(6), '/hooks/deskbell']) {
-      assert.ok(!stored.includes(plain), 'found in the database');
-    }
+    await setWebhook(OWN);
+    const text = await everything(deskbell);
+    for (const plain of [OWN, OWN.slice(6), own.url]) assert.ok(!text.includes(plain));
     // The search works: it finds text that is stored.
-    assert.ok(stored.includes('Borealis'));
+    assert.ok(text.includes('Borealis'));
   });
 
   it('can be decrypted only with its own key and for its own merchant', async () => {
-    const { database, vault } = sending;
-    const settings = await readOwnSettings(database, vault, FIRST);
-    assert.deepEqual(settings?.channel, {
-      name: 'webhook',
-      settings: { url: own.url, secret: OWN, allowPrivate: true },
-    });
-    await assert.rejects(readOwnSettings(database, createVault(newSecretKey()), FIRST), /another SECRET_KEY/);
+    const { database, config } = deskbell;
+    const settings = { url: own.url, secret: OWN, allowPrivate: true };
+    assert.deepEqual((await stored())?.channel, { name: 'webhook', settings });
+    const otherVault = createVault(newSecretKey());
+    await assert.rejects(readOwnSettings(database, otherVault, AURORA_ID), /another SECRET_KEY/);
+    await database.run('delete from channel_settings where merchant_id = 2');
     await database.run(
       `insert into channel_settings (merchant_id, channel, sealed_settings, updated_at)
         select 2, channel, sealed_settings, updated_at from channel_settings where merchant_id = 1`,
     );
-    await assert.rejects(readOwnSettings(database, vault, SECOND), /another SECRET_KEY/);
+    await assert.rejects(readOwnSettings(database, openVault(config), BOREALIS_ID), /another SECRET_KEY/);
     await database.run('delete from channel_settings where merchant_id = 2');
   });
 
   it('is refused with all mistakes at once, and nothing changes', async () => {
-    const { database, vault, clock } = sending;
-    const before = await readOwnSettings(database, vault, FIRST);
-    const refused = (problems: RegExp[]) => (error: unknown) => {
-      assert.ok(error instanceof ChannelSettingsError);
-      assert.equal(error.problems.length, problems.length, error.message);
-      for (const [index, problem] of problems.entries()) {
-        const { field, text } = error.problems[index]!;
-        assert.match(`${field.variable} ${text}`, problem);
-      }
-      assert.doesNotMatch(error.message, /hunter2/);
-      return true;
-    };
-    const set = (settings: { url: string; secret: string; allowPrivate: boolean }) =>
-      setOwnChannel(database, vault, FIRST, { type: WEBHOOK, settings }, clock.now());
-    await assert.rejects(
-      set({ url: 'ftp://hooks.example', secret: 'hunter2', allowPrivate: false }),
-      refused([/WEBHOOK_URL/, /WEBHOOK_SECRET/]),
-    );
-    for (const url of [own.url, 'https://localhost/hook', 'https://a.localhost./hook']) {
-      await assert.rejects(
-        set({ url, secret: OWN, allowPrivate: false }),
-        refused([/must not lead into a private network/]),
-      );
+    const before = await stored();
+    for (const [url, secret, problems] of [
+      ['ftp://hooks.example', 'hunter2', [/^WEBHOOK_URL /, /^WEBHOOK_SECRET /]],
+      [own.url, OWN, [/must not lead into a private network/]],
+      ['https://localhost/hook', OWN, [/must not lead into a private network/]],
+      ['https://a.localhost./hook', OWN, [/must not lead into a private network/]],
+    ] as const) {
+      await assert.rejects(setWebhook(secret, url, false), (error) => {
+        assert.ok(error instanceof ChannelSettingsError);
+        assert.equal(error.problems.length, problems.length, error.message);
+        for (const [index, problem] of problems.entries()) {
+          const { field, text } = error.problems[index]!;
+          assert.match(`${field.variable} ${text}`, problem);
+        }
+        assert.doesNotMatch(error.message, /hunter2/);
+        return true;
+      });
     }
-    await assert.rejects(setDailyLimit(database, FIRST, 0, clock.now()), /whole number from 1/);
-    assert.deepEqual(await readOwnSettings(database, vault, FIRST), before);
+    const { database, clock } = deskbell;
+    await assert.rejects(setDailyLimit(database, AURORA_ID, 0, clock.now()), /whole number from 1/);
+    assert.deepEqual(await stored(), before);
   });
 
-  it('and its limit can be set and removed independently', async () => {
-    const { database, vault, clock } = sending;
-    await setDailyLimit(database, FIRST, 1000, clock.now());
-    assert.equal(await dailyLimitOf(database, FIRST, 250), 1000);
-    assert.equal(await dailyLimitOf(database, SECOND, 250), 250);
+  it('is shown without secrets and operator settings, and to nobody else', async () => {
+    await setWebhook(OWN, 'https://me:pw@shop.example/in?key=abc');
+    await setDailyLimit(deskbell.database, AURORA_ID, 1000, deskbell.clock.now());
+    const { json, text } = await show();
+    const { channel, own: isOwn, settings, number_id, daily_limit } = json;
+    assert.deepEqual([channel, isOwn, number_id, daily_limit], ['webhook', true, null, 1000]);
+    assert.deepEqual(settings, { url: 'https://shop.example/in?…' });
+    for (const hidden of [OWN.slice(6), 'abc', 'pw']) assert.ok(!text.includes(hidden), hidden);
+    const other = (await show(BOREALIS)).json;
+    assert.deepEqual([other.own, other.settings, other.daily_limit], [false, {}, 250]);
 
-    assert.equal(await removeOwnChannel(database, FIRST, clock.now()), true);
-    assert.equal(await removeOwnChannel(database, FIRST, clock.now()), false);
-    await sending.clock.advance(5);
-    await sendBoth();
-    assert.deepEqual([shared.received.length, own.received.length], [2, 0]);
-    const left = await readOwnSettings(database, vault, FIRST);
+    await setOwn({
+      type: WHATSAPP,
+      settings: {
+        ...{ phoneNumberId: '123456', template: undefined, templateLanguage: 'pt_BR', version: 'v23.0' },
+        ...{ baseUrl: 'https://10.0.0.1', token: 'a-secret-token', verifyToken: 'verify-me' },
+        appSecret: 'an-app-secret-of-some-length',
+      },
+    });
+    const whatsapp = (await show()).json;
+    const visible = { 'phone-number-id': '123456', 'template-language': 'pt_BR', version: 'v23.0' };
+    assert.deepEqual([whatsapp.settings, whatsapp.number_id], [visible, '123456']);
+  });
+
+  it('is shown as stopped or not answering, since when and why', async () => {
+    const { database, clock } = deskbell;
+    const since = clock.now();
+    const stateAfter = async (stop: ChannelStop) => {
+      await stopChannel(database, stop, clock.now());
+      const { state, code, since, until } = (await show()).json;
+      return { state, code, since, until };
+    };
+    const refused = refusedStop('whatsapp:123456', '190', since);
+    const stopped = { state: 'stopped', code: '190', since: since.toISOString() };
+    assert.deepEqual(await stateAfter(refused), { ...stopped, until: refused.until });
+    const forGood = refusedStop('whatsapp:123456', '190', since, true);
+    assert.deepEqual(await stateAfter(forGood), { ...stopped, until: null });
+    // A stopped channel stays stopped, even if it also does not answer.
+    const silent = { ...refused, kind: 'not_answering', code: 'TIMEOUT' } as const;
+    assert.equal((await stateAfter(silent)).state, 'stopped');
+    await database.run('delete from channel_stops');
+    const expected = { ...stopped, state: 'not_answering', code: 'TIMEOUT', until: refused.until };
+    assert.deepEqual(await stateAfter(silent), expected);
+    assert.equal((await show(BOREALIS)).json.state, 'ok');
+  });
+
+  it('and its limit are removed independently', async () => {
+    const { database, clock } = deskbell;
+    assert.equal(await removeOwnChannel(database, AURORA_ID, clock.now()), true);
+    assert.equal(await removeOwnChannel(database, AURORA_ID, clock.now()), false);
+    assert.deepEqual(await sendBoth(), [2, 0]);
+    const left = await stored();
     assert.deepEqual([left?.channel, left?.dailyLimit], [undefined, 1000]);
-
-    await setDailyLimit(database, FIRST, undefined, clock.now());
-    assert.equal(await dailyLimitOf(database, FIRST, 250), 250);
+    assert.equal(await dailyLimitOf(database, AURORA_ID, 250), 1000);
+    await setDailyLimit(database, AURORA_ID, undefined, clock.now());
+    assert.equal(await dailyLimitOf(database, AURORA_ID, 250), 250);
   });
 });
 
 /** The whole content of the database as text: the files of SQLite, every row of PostgreSQL. */
-async function everything({ database, env }: Sending): Promise<string> {
+async function everything({ database, config }: Deskbell): Promise<string> {
   if (database.engine === 'sqlite') {
-    return globSync(join(env.DATA_DIR!, 'deskbell.db*'))
-      .map((file) => readFileSync(file, 'latin1'))
-      .join('');
+    const files = globSync(join(config.dataDir, 'deskbell.db*'));
+    return files.map((file) => readFileSync(file, 'latin1')).join('');
   }
-  return rowsOf(database);
-}
-
-async function rowsOf(database: Database): Promise<string> {
   const tables = await database.all<{ name: string }>(
     `select table_name::text as name from information_schema.tables where table_schema = 'public'`,
   );
   let text = '';
   for (const { name } of tables) {
-    const row = await database.one<{ rows: string | null }>(
-      `select string_agg(t::text, ' ') as rows from "${name}" t`,
-    );
-    text += row?.rows ?? '';
+    const rows = `select string_agg(t::text, ' ') as rows from "${name}" t`;
+    text += (await database.one<{ rows: string | null }>(rows))?.rows ?? '';
   }
   return text;
 }

@@ -1,266 +1,188 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '../../../src/contract/ids.ts';
+import { after, before, it } from 'node:test';
 import type { Engine } from '../../../src/database/database.ts';
-import { createDemoDatabase, engines, type TestDatabase } from '../../support/databases.ts';
+import { createDemoDatabase, type TestDatabase } from '../../support/databases.ts';
 import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
-import { enqueue } from '../../support/sending.ts';
-import { type Deskbell, onEachEngine, raise, startDeskbell } from '../../support/server.ts';
-import { until } from '../../support/shops.ts';
+import { type Deskbell, onEachEngine, startDeskbell } from '../../support/server.ts';
+import { AURORA_ID, accept, phoneOf, putAll, range, refuse, until } from '../../support/shops.ts';
 
-const MERCHANT = 1 as MerchantId;
 const DAY_SECONDS = 24 * 3600;
+const recipientOf = ({ json }: ReceivedCall): string => json.data.recipient;
+const contentOf = ({ json }: ReceivedCall): string => json.data.content;
 
-interface Workers {
+interface Servers {
   all: Deskbell[];
   first: Deskbell;
   receiver: Receiver;
+  /** Queues messages of Aurora. */
+  put(
+    ...messages: { recipient: string; content: string; mode?: 'reply' | 'campaign' }[]
+  ): Promise<number[]>;
   /** Moves every clock at once, and waits until nothing is due. */
   later(seconds: number): Promise<void>;
-  put(messages: readonly { recipient: string; content: string; mode: 'reply' | 'campaign' }[]): Promise<void>;
+  /** Moves the clocks until everything is sent. */
+  finish(): Promise<void>;
 }
 
 /** Two servers on one PostgreSQL; the embedded database has one. */
-function useWorkers(engine: Engine, settings: Record<string, string> = {}): Workers {
-  const workers = {} as Workers;
+function useServers(engine: Engine, settings: Record<string, string> = {}): Servers {
+  const servers = { all: [] as Deskbell[] } as Servers;
   let testDatabase: TestDatabase;
   before(async () => {
     testDatabase = await createDemoDatabase(engine, 'weak');
-    const receiver = await startReceiver();
-    const all: Deskbell[] = [];
-    Object.assign(workers, { all, receiver });
-    for (let n = engine === 'postgres' ? 2 : 1; n > 0; n -= 1) {
-      all.push(await startDeskbell(engine, { ...webhookEnv(receiver), ...settings }, testDatabase));
+    servers.receiver = await startReceiver();
+    for (const _ of range(0, engine === 'postgres' ? 2 : 1)) {
+      const env = { ...webhookEnv(servers.receiver), ...settings };
+      servers.all.push(await startDeskbell(engine, env, testDatabase));
     }
-    workers.first = all[0]!;
+    servers.first = servers.all[0]!;
   });
   after(async () => {
-    for (const deskbell of workers.all ?? []) await deskbell.close();
-    await workers.receiver?.close();
+    for (const deskbell of servers.all) await deskbell.close();
+    await servers.receiver?.close();
     await testDatabase?.remove();
   });
   const allSent = async () => {
     // Twice: another worker may have claimed what the first released.
-    for (let n = 0; n < 2; n += 1) await Promise.all(workers.all.map((deskbell) => deskbell.allSent()));
+    for (let n = 0; n < 2; n += 1) await Promise.all(servers.all.map((deskbell) => deskbell.allSent()));
   };
-  workers.later = async (seconds) => {
+  servers.put = (...messages) =>
+    putAll(
+      servers.first,
+      messages.map((message) => ({ merchantId: AURORA_ID, ...message })),
+    );
+  servers.later = async (seconds) => {
     await allSent();
     // All at once: a worker takes what another, whose clock is late, is sending.
-    for (const { clock } of workers.all) clock.jump(seconds);
+    for (const { clock } of servers.all) clock.jump(seconds);
     await allSent();
   };
-  workers.put = async (messages) => {
-    const { database, clock } = workers.first;
-    await database.transaction(async (tx) => {
-      for (const message of messages) {
-        await enqueue(tx, MERCHANT, { notificationId: 1, conversationId: 1, at: clock.now(), ...message });
-      }
-    });
-    // PostgreSQL does it by itself after a minute. Without it, it reads all messages again and again.
-    await database.run('analyze deliveries');
+  servers.finish = async () => {
+    const open = () => servers.first.database.all(`select id, state from deliveries where state <> 'sent'`);
+    for (let n = 0; n < 60 && (await open()).length > 0; n += 1) await servers.later(2 * DAY_SECONDS);
+    assert.deepEqual(await open(), []);
   };
-  return workers;
+  return servers;
 }
 
-const recipientOf = ({ json }: ReceivedCall): string => json.data.recipient;
-const phone = (n: number) => `+34600${String(n).padStart(6, '0')}`;
-const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+onEachEngine('campaigns under a daily limit', (engine) => {
+  const LIMIT = 10;
+  const servers = useServers(engine, { CHANNEL_DAILY_LIMIT: `${LIMIT}` });
 
-onEachEngine('240 campaigns under a limit of 60 a day', (engine) => {
-  const workers = useWorkers(engine, { CHANNEL_DAILY_LIMIT: '60' });
-  const waiting = () =>
-    workers.first.database.all<{ recipient: string; due_at: string; state: string; waiting_for: string }>(
-      `select recipient, due_at, state, waiting_for from deliveries where state <> 'sent' order by id`,
+  it('are sent in order, with none lost and none above the limit, and replies do not wait for them', async () => {
+    const { receiver, first, put, later } = servers;
+    await put(
+      ...range(0, 40).map((n) => ({
+        recipient: phoneOf(n),
+        content: `Offer ${n}`,
+        mode: 'campaign' as const,
+      })),
     );
-
-  it('are sent in order, 60 a day, with none lost and none above the limit', async () => {
-    const { receiver, first } = workers;
-    const times: { at: number; to: string }[] = [];
-    receiver.answer = (response, received) => {
-      times.push({ at: first.clock.now().getTime(), to: recipientOf(received) });
-      response.writeHead(204).end();
-    };
-    await workers.put(
-      range(0, 240).map((n) => ({ recipient: phone(n), content: `Offer ${n}`, mode: 'campaign' as const })),
-    );
-    for (let day = 0; day < 2; day += 1) {
-      await workers.later(day === 0 ? 0 : DAY_SECONDS + 60);
-      const reached = times.slice(day * 60).map(({ to }) => to);
-      assert.deepEqual(reached.sort(), range(day * 60, day * 60 + 60).map(phone), `day ${day + 1}`);
-      const rest = await waiting();
-      assert.deepEqual(
-        rest.map(({ recipient }) => recipient),
-        range(day * 60 + 60, 240).map(phone),
+    for (let day = 0; day < 3; day += 1) {
+      await later(day === 0 ? 0 : DAY_SECONDS + 60);
+      const reached = receiver.received.splice(0).map(recipientOf).sort();
+      assert.deepEqual(reached, range(day * LIMIT, (day + 1) * LIMIT).map(phoneOf), `day ${day + 1}`);
+      const rest = await first.database.all<{
+        recipient: string;
+        due_at: string;
+        state: string;
+        waiting_for: string;
+      }>(
+        `select recipient, due_at, state, waiting_for from deliveries where state <> 'sent' order by id`,
       );
-      for (const [n, { state, waiting_for, due_at }] of rest.entries()) {
-        assert.deepEqual([state, waiting_for], ['waiting', 'limit']);
+      assert.deepEqual(
+        rest.map(({ recipient, state, waiting_for }) => [recipient, state, waiting_for]),
+        range((day + 1) * LIMIT, 40).map((n) => [phoneOf(n), 'waiting', 'limit']),
+      );
+      for (const [n, { due_at }] of rest.entries()) {
         assert.ok(n === 0 || due_at >= rest[n - 1]!.due_at, 'each waits at least as long as the one before');
         const days = (Date.parse(due_at) - first.clock.now().getTime()) / (DAY_SECONDS * 1000);
-        assert.ok(days < Math.floor(n / 60) + 1.01, `the ${n}th in the queue waits ${days} days`);
+        assert.ok(days < Math.floor(n / LIMIT) + 1.01, `the ${n}th in the queue waits ${days} days`);
       }
     }
-    assert.equal(receiver.received.length, 120, 'no customer gets a message twice');
-    for (const [n, { at }] of times.entries()) {
-      const inADay = new Set(
-        times
-          .slice(0, n + 1)
-          .filter((one) => one.at > at - DAY_SECONDS * 1000)
-          .map(({ to }) => to),
-      );
-      assert.ok(inADay.size <= 60, 'never more than 60 in 24 hours');
-    }
+    const recipient = phoneOf(39);
+    await put({ recipient, content: 'A later offer', mode: 'campaign' }, { recipient, content: 'A reply' });
+    await later(0);
+    assert.deepEqual(receiver.received.splice(0).map(contentOf), ['A reply']);
+    await later(DAY_SECONDS + 60);
+    await later(DAY_SECONDS + 60);
+    const toLast = receiver.received.filter((call) => recipientOf(call) === recipient).map(contentOf);
+    assert.deepEqual(toLast, ['Offer 39', 'A later offer']);
   });
 });
 
 onEachEngine('messages to one customer', (engine) => {
-  const workers = useWorkers(engine);
+  const servers = useServers(engine);
+  /** What each customer has got, as the receiver has it: each message once. */
+  const accepted = new Map<string, string[]>();
+  const note = (call: ReceivedCall) => {
+    const lane = `${recipientOf(call)} ${call.json.data.mode}`;
+    const list = accepted.get(lane) ?? [];
+    accepted.set(lane, list);
+    if (!list.includes(contentOf(call))) list.push(contentOf(call));
+  };
 
-  it('stay in order, even after failures', async () => {
-    const { receiver, first } = workers;
-    const accepted = new Map<string, string[]>();
-    const calls = new Map<string, number>();
-    receiver.answer = (response, received) => {
-      const { content } = received.json.data;
-      calls.set(content, (calls.get(content) ?? 0) + 1);
-      // A message that was never accepted would be given up after ten attempts.
-      const random = calls.get(content)! < 8 ? Math.random() : 1;
-      if (random < 0.15) return void response.writeHead(503).end();
-      if (random < 0.25) return void response.writeHead(429, { 'retry-after': '7' }).end();
-      const list = accepted.get(recipientOf(received)) ?? [];
-      accepted.set(recipientOf(received), list);
-      if (!list.includes(content)) list.push(content);
+  it('stay in order, replies and campaigns each, even after failures', async () => {
+    const attempts = new Map<string, number>();
+    servers.receiver.answer = (response, call) => {
+      const attempt = (attempts.get(contentOf(call)) ?? 0) + 1;
+      attempts.set(contentOf(call), attempt);
+      const n = Number(contentOf(call));
+      if (n % 4 === 0 && attempt === 1) return refuse(response, call);
+      if (n % 7 === 0 && attempt <= 2) return void response.writeHead(429, { 'retry-after': '7' }).end();
+      note(call);
       // Accepted, but the response is lost.
-      if (random < 0.35) return void response.destroy();
-      response.writeHead(204).end();
+      if (n % 5 === 0 && attempt <= 2) return void response.destroy();
+      accept(response, call);
     };
-    await workers.put(
-      range(0, 120).map((n) => ({ recipient: phone(n % 10), content: `No. ${n}`, mode: 'reply' as const })),
+    const modes = ['reply', 'campaign'] as const;
+    await servers.put(
+      ...range(0, 48).map((n) => ({ recipient: phoneOf(n % 3), content: `${n}`, mode: modes[n % 2]! })),
     );
-    const open = async () =>
-      (await first.database.one<{ open: number }>(
-        `select count(*) as open from deliveries where state <> 'sent'`,
-      ))!.open;
-    for (let n = 0; n < 200 && (await open()) > 0; n += 1) await workers.later(2 * DAY_SECONDS);
-    assert.equal(await open(), 0);
-    for (const customer of range(0, 10)) {
-      const inOrder = range(0, 12).map((n) => `No. ${n * 10 + customer}`);
-      assert.deepEqual(accepted.get(phone(customer)), inOrder);
+    await servers.finish();
+    for (const n of range(0, 6)) {
+      const inOrder = range(0, 8).map((round) => `${n + round * 6}`);
+      assert.deepEqual(accepted.get(`${phoneOf(n % 3)} ${modes[n % 2]}`), inOrder);
     }
   });
 
-  it('do not keep the worker busy while they wait for an earlier one', async () => {
-    const { receiver, first, all } = workers;
-    receiver.answer = (response) => response.writeHead(503, { 'retry-after': '600' }).end();
-    await workers.put(
-      range(0, 3).map((n) => ({ recipient: phone(1), content: `Late ${n}`, mode: 'reply' as const })),
-    );
-    await workers.later(0);
-    let claims = 0;
-    for (const { database } of all) {
-      const read = database.all;
-      database.all = (sql, params) => {
-        if (sql.includes('order by due_at, merchant_id, endpoint_id')) claims += 1;
-        return read(sql, params);
-      };
+  it('are all sent if they become blocked while others finish: none stays blocked', async () => {
+    accepted.clear();
+    servers.receiver.answer = (response, call) => {
+      note(call);
+      accept(response, call);
+    };
+    for (const round of range(0, 20)) {
+      // New messages come while earlier ones are being sent: to four customers, each in its own transaction.
+      const deskbell = servers.all[round % servers.all.length]!;
+      await Promise.all(
+        range(0, 4).map((n) =>
+          putAll(deskbell, [{ merchantId: AURORA_ID, recipient: phoneOf(100 + n), content: `${round}` }]),
+        ),
+      );
     }
-    const startedAt = performance.now();
-    await sleep(2500);
-    assert.ok(claims > 0, 'the polls are counted');
-    // Each worker polls every two seconds. An earlier version polled two hundred times a second.
-    const claimsMax = all.length * ((performance.now() - startedAt) / 2000 + 1);
-    assert.ok(claims <= claimsMax, `${claims} polls`);
-    receiver.answer = (response) => response.writeHead(204).end();
-    for (let n = 0; n < 3; n += 1) await workers.later(601);
-    const { left } = (await first.database.one<{ left: number }>(
-      `select count(*) as left from deliveries where state <> 'sent'`,
-    ))!;
-    assert.equal(left, 0);
-  });
-});
-
-interface Clocked {
-  answeredAt: number;
-  calledAt: number;
-}
-
-/** Answers this many times. Returns the times from each acknowledgement to the call of the channel, sorted. */
-async function timeAnswers(deskbell: Deskbell, receiver: Receiver, count: number): Promise<number[]> {
-  const token = await deskbell.signIn();
-  const times: Clocked[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const called = new Promise<number>((resolve) => {
-      receiver.answer = (response) => {
-        resolve(performance.now());
-        response.writeHead(204).end();
-      };
-    });
-    const address = `${await raise(deskbell, token)}/answer`;
-    const { status } = await deskbell.call('POST', address, { token, body: { answer: `Yes, ${n}.` } });
-    assert.equal(status, 200);
-    const answeredAt = performance.now();
-    times.push({ answeredAt, calledAt: await called });
-    await sleep(10);
-  }
-  return times.map(({ answeredAt, calledAt }) => Math.max(0, calledAt - answeredAt)).sort((a, b) => a - b);
-}
-
-const median = (sorted: readonly number[]) => sorted[Math.floor(sorted.length / 2)]!;
-
-onEachEngine('an answer is sent at once', (engine) => {
-  const workers = useWorkers(engine);
-
-  it('by its own server', async (t) => {
-    const times = await timeAnswers(workers.first, workers.receiver, 15);
-    t.diagnostic(`${engine}: p50 ${median(times).toFixed(1)} ms from the 200 to the channel's call`);
-    assert.ok(median(times) < 1000);
+    const open = () => servers.first.database.all(`select id, due_at from deliveries where state <> 'sent'`);
+    await until('all are sent', async () => (await open()).length === 0, 120_000);
+    for (const n of range(0, 4))
+      assert.deepEqual(accepted.get(`${phoneOf(100 + n)} reply`), range(0, 20).map(String));
   });
 
-  it('or by the next poll, if the wake-up signal is lost', async () => {
-    const before = workers.receiver.received.length;
-    await workers.put([{ recipient: phone(1), content: 'Unannounced', mode: 'reply' }]);
-    await until('the poll', () => workers.receiver.received.length > before);
-    assert.equal(workers.receiver.received.at(-1)?.json.data.content, 'Unannounced');
-  });
-});
-
-describe('an answer on a server that does not send', { skip: !engines.includes('postgres') }, () => {
-  let testDatabase: TestDatabase;
-  let receiver: Receiver;
-  let server: Deskbell;
-  let worker: Deskbell;
-  before(async () => {
-    testDatabase = await createDemoDatabase('postgres', 'weak');
-    receiver = await startReceiver();
-    server = await startDeskbell('postgres', { ...webhookEnv(receiver), WORKER: 'false' }, testDatabase);
-    worker = await startDeskbell('postgres', webhookEnv(receiver), testDatabase);
-  });
-  after(async () => {
-    await server?.close();
-    await worker?.close();
-    await receiver?.close();
-    await testDatabase?.remove();
-  });
-
-  it('is sent by another worker, which is woken up and does not wait for its next poll', async (t) => {
-    const times = await timeAnswers(server, receiver, 15);
-    t.diagnostic(`p50 ${median(times).toFixed(1)} ms, the longest ${times.at(-1)!.toFixed(1)} ms`);
-    // With polling every two seconds, half of them would take longer than one second.
-    assert.ok(median(times) < 500);
-  });
-
-  it('is sent even after the worker’s listening connection was cut', async () => {
-    await worker.database.all(
-      `select pg_terminate_backend(pid) from pg_stat_activity
-        where application_name = 'deskbell signals' and datname = current_database()`,
-    );
-    const [longest] = await timeAnswers(server, receiver, 1);
-    assert.ok(longest! < 30_000);
-    let usual = Number.POSITIVE_INFINITY;
-    // Until the connection is back, each message waits for the next poll, which comes every two seconds.
-    for (let tries = 0; tries < 5 && usual > 1000; tries += 1) {
-      usual = median(await timeAnswers(server, receiver, 5));
-    }
-    assert.ok(usual < 1000, `signals do not arrive again: ${usual} ms`);
+  it('that are retried by hand come before later ones that are still queued', async () => {
+    const { receiver, first, put, later } = servers;
+    const recipient = phoneOf(77);
+    receiver.answer = refuse;
+    const [id] = await put({ recipient, content: 'one' });
+    for (let n = 0; n < 10; n += 1) await later(2 * DAY_SECONDS);
+    await put({ recipient, content: 'two' }, { recipient, content: 'three' });
+    // The second is due earlier than the first. Only the order of the queue puts the first before it.
+    await later(1);
+    const token = await first.signIn();
+    const retried = await first.call('POST', `/api/v1/delivery/${id}/retry`, { token });
+    assert.equal(retried.status, 200, retried.text);
+    await later(0);
+    receiver.answer = accept;
+    const before = receiver.received.length;
+    await servers.finish();
+    assert.deepEqual(receiver.received.slice(before).map(contentOf), ['one', 'two', 'three']);
   });
 });

@@ -1,47 +1,43 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, it } from 'node:test';
-import { WEBHOOK } from '../../../src/delivery/channels/registry.ts';
-import { openWebhook } from '../../../src/delivery/channels/webhook/channel.ts';
+import { afterEach, it } from 'node:test';
 import { resumeChannels } from '../../../src/delivery/worker/stops.ts';
-import { isGenuine, type Receiver, startReceiver } from '../../support/receiver.ts';
-import { FIRST, PHONE, type Sending, startSending, TEXT } from '../../support/sending.ts';
+import { newMerchant } from '../../support/merchants.ts';
+import { isGenuine, webhookEnv } from '../../support/receiver.ts';
+import { PHONE } from '../../support/sending.ts';
 import { onEachEngine } from '../../support/server.ts';
+import { AURORA_ID, accept, phoneOf, putAll, refuse, useReceiver } from '../../support/shops.ts';
 
-const SECRET = `whsec_${Buffer.alloc(24, 'test key').toString('base64')}`;
+/** JSON.stringify would not write it like this: key order, numbers beyond 2^53, escapes, spaces. */
+const CONTEXT =
+  '{ "question": "Is it \\u00e9 or é?", "z": 1, "a": 12345678901234567890, "n": 1.0, "e": 1E400, "10": [ ], "2": {"b":null,"a":-0}}';
 
 onEachEngine('messages by webhook', (engine) => {
-  let receiver: Receiver;
-  let sending: Sending;
-  before(async () => {
-    receiver = await startReceiver();
-    sending = await startSending(engine, {
-      settings: {
-        CHANNEL: 'webhook',
-        WEBHOOK_URL: receiver.url,
-        WEBHOOK_SECRET: SECRET,
-        WEBHOOK_ALLOW_PRIVATE: 'true',
-      },
-    });
-    sending.clock.stop();
-  });
-  after(async () => {
-    await sending?.close();
-    await receiver.close();
-  });
+  const { deskbell, receiver } = useReceiver(engine);
   afterEach(() => {
     receiver.received.length = 0;
-    receiver.answer = (response) => response.writeHead(204).end();
+    receiver.answer = accept;
   });
+  const put = async (recipient = PHONE) =>
+    (await putAll(deskbell, [{ merchantId: AURORA_ID, recipient, content: 'Our decaf.' }]))[0]!;
+  const later = async (seconds = 0) => {
+    await deskbell.clock.advance(seconds);
+    await deskbell.allSent();
+  };
+  const row = async (id: number) =>
+    (await deskbell.database.one<Record<string, unknown>>('select * from deliveries where id = $1', [id]))!;
+  /** Responds with these statuses, one after another. */
+  const respondWith = (...statuses: number[]) => {
+    receiver.answer = (response) => response.writeHead(statuses.shift()!).end();
+  };
 
   it('keep their id and their bytes in retries, with a new signature each time', async () => {
-    const statuses = [503, 429, 200];
-    receiver.answer = (response) => response.writeHead(statuses[receiver.received.length - 1]!).end();
-    const id = await sending.put(FIRST);
-    await sending.settle();
-    assert.equal((await sending.row(id)).state, 'queued');
-    await sending.settle(10);
-    await sending.settle(400);
-    const { key, state, attempts } = await sending.row(id);
+    respondWith(503, 429, 200);
+    const id = await put();
+    await later();
+    assert.equal((await row(id)).state, 'queued');
+    await later(10);
+    await later(400);
+    const { key, state, attempts } = await row(id);
     assert.deepEqual([state, attempts], ['sent', 3]);
     assert.deepEqual(
       receiver.received.map(({ headers }) => headers['webhook-id']),
@@ -49,115 +45,90 @@ onEachEngine('messages by webhook', (engine) => {
     );
     assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size, 3);
     assert.equal(new Set(receiver.received.map(({ body }) => body)).size, 1);
-    for (const call of receiver.received) assert.ok(isGenuine(call, SECRET));
+    const { WEBHOOK_SECRET } = webhookEnv(receiver);
+    for (const call of receiver.received) assert.ok(isGenuine(call, WEBHOOK_SECRET));
+  });
+
+  it('have the context of the question byte for byte, even if it is deleted before a retry', async () => {
+    const shop = await newMerchant(deskbell);
+    const reference = 'ticket-4711';
+    const conversation = await shop.converse({ reference, customer_phone: '+34611550177' });
+    const { headers } = await shop.post(
+      '/notification/request',
+      `{"notification_type":"user_question_request","conversation_id":${conversation},"context":${CONTEXT}}`,
+    );
+    const question = Number(headers.get('location')!.split('/').at(-1));
+    receiver.answer = refuse;
+    assert.equal((await shop.answer(question, 'It is é.')).status, 200);
+    const answeredAt = deskbell.clock.now().toISOString();
+    await later();
+    assert.equal((await shop.delete(`/notification/${question}`)).status, 200);
+    receiver.answer = accept;
+    await later(60);
+    assert.equal(receiver.received.length, 2);
+    for (const { body, json } of receiver.received) {
+      assert.equal(
+        body,
+        `{"type":"message.send","timestamp":"${answeredAt}","data":{"delivery_id":${json.data.delivery_id},` +
+          `"notification_id":${question},"conversation_id":${conversation},"reference":"${reference}",` +
+          `"recipient":"+34611550177","mode":"reply","content":"It is é.","context":${CONTEXT}}}`,
+      );
+    }
   });
 
   it('survive a bad deploy of the receiver: 401, 403 and 404 are retried', async () => {
-    const statuses = [404, 401, 403, 200];
-    receiver.answer = (response) => response.writeHead(statuses[receiver.received.length - 1]!).end();
-    const id = await sending.put(FIRST);
-    await sending.settle();
-    const { state, reason, last_code } = await sending.row(id);
-    assert.deepEqual(
-      [state, reason, last_code],
-      ['queued', 'The receiving system has nothing at this address.', 'HTTP_404'],
-    );
-    for (const seconds of [10, 400, 2400]) await sending.settle(seconds);
-    assert.equal((await sending.row(id)).state, 'sent');
-    assert.equal(receiver.received.length, 4);
-  });
-
-  it('reach one customer in order, even if the first takes long', async () => {
-    receiver.answer = (response, { json }) =>
-      response.writeHead(json.data.content === 'one' && receiver.received.length === 1 ? 500 : 200).end();
-    for (const content of ['one', 'two', 'three']) await sending.put(FIRST, { content });
-    await sending.settle();
-    await sending.settle(60);
-    assert.deepEqual(
-      receiver.received.map(({ json }) => json.data.content),
-      ['one', 'one', 'two', 'three'],
-    );
+    respondWith(404, 401, 403, 200);
+    const id = await put();
+    await later();
+    const { state, reason, last_code } = await row(id);
+    assert.deepEqual([state, last_code], ['queued', 'HTTP_404']);
+    assert.match(String(reason), /has nothing at this address/);
+    for (const seconds of [10, 400, 2400]) await later(seconds);
+    assert.equal((await row(id)).state, 'sent');
   });
 
   it('wait as long as the receiver asks them to', async () => {
     receiver.answer = (response) => response.writeHead(429, { 'retry-after': '600' }).end();
-    const id = await sending.put(FIRST);
-    await sending.settle(0);
-    await sending.settle(590);
+    const id = await put();
+    await later();
+    await later(590);
     assert.equal(receiver.received.length, 1);
-    receiver.answer = (response) => response.writeHead(200).end();
-    await sending.settle(20);
-    assert.equal((await sending.row(id)).state, 'sent');
+    receiver.answer = accept;
+    await later(20);
+    assert.equal((await row(id)).state, 'sent');
   });
 
   it('wait after 410 until the channel is resumed', async () => {
-    receiver.answer = (response) => response.writeHead(410).end();
-    const first = await sending.put(FIRST);
-    await sending.settle();
-    const second = await sending.put(FIRST, { recipient: '+3545550102' });
-    await sending.settle(7 * 86_400);
+    respondWith(410);
+    const first = await put();
+    await later();
+    const second = await put(phoneOf(2));
+    await later(7 * 86_400);
     assert.equal(receiver.received.length, 1);
-    for (const [id, code] of [
-      [first, 'HTTP_410'],
-      // The merchant's queue is paused, so this one was not attempted.
-      [second, null],
-    ] as const) {
-      const { state, last_code, attempts } = await sending.row(id);
-      assert.deepEqual([state, last_code, attempts], ['queued', code, 0]);
-    }
-    receiver.answer = (response) => response.writeHead(200).end();
-    await sending.database.transaction((tx) => resumeChannels(tx, sending.clock.now()));
-    await sending.settle();
-    for (const id of [first, second]) assert.equal((await sending.row(id)).state, 'sent');
+    // The merchant's queue is paused, so the second was not attempted.
+    const states = await Promise.all([first, second].map(row));
+    assert.deepEqual(
+      states.map(({ state, last_code, attempts }) => [state, last_code, attempts]),
+      [
+        ['queued', 'HTTP_410', 0],
+        ['queued', null, 0],
+      ],
+    );
+    receiver.answer = accept;
+    await deskbell.database.transaction((tx) => resumeChannels(tx, deskbell.clock.now()));
+    await later();
+    for (const id of [first, second]) assert.equal((await row(id)).state, 'sent');
   });
 
   it('leave no secret, number or text in the log', async () => {
-    receiver.answer = (response) => response.destroy();
-    await sending.put(FIRST, { recipient: '+3545550199' });
-    await sending.settle();
-    receiver.answer = (response) => response.writeHead(200).end();
-    await sending.settle(60);
-    const log = sending.logged.join('');
-    for (const secret of [SECRET.slice(6), PHONE, '5550199', TEXT]) assert.ok(!log.includes(secret), log);
-  });
-});
-
-onEachEngine('a message whose receiver does not answer', (engine) => {
-  it('is sent again with the same id', async () => {
-    const receiver = await startReceiver();
-    // While it answers, only a long time-out does not depend on the speed of the machine.
-    let isSilent = true;
-    const sending = await startSending(engine, {
-      channel: (time) => {
-        const open = (timeoutMs: number) =>
-          openWebhook(
-            { url: receiver.url, secret: SECRET, allowPrivate: true },
-            { now: time },
-            { timeoutMs },
-          );
-        const [short, long] = [open(2000), open(10_000)];
-        return { type: WEBHOOK, ...long, send: (...args) => (isSilent ? short : long).send(...args) };
-      },
-    });
-    sending.clock.stop();
-    try {
-      receiver.answer = () => {};
-      const id = await sending.put(FIRST);
-      await sending.settle();
-      assert.deepEqual(
-        [(await sending.row(id)).state, (await sending.row(id)).last_code],
-        ['queued', 'TIMEOUT'],
-      );
-      receiver.answer = (response) => response.writeHead(200).end();
-      isSilent = false;
-      await sending.settle(60);
-      assert.equal((await sending.row(id)).state, 'sent');
-      const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
-      assert.equal(ids.length, 2);
-      assert.equal(new Set(ids).size, 1);
-    } finally {
-      await sending.close();
-      await receiver.close();
-    }
+    receiver.answer = (response) => void response.destroy();
+    await put('+3545550199');
+    await later();
+    receiver.answer = accept;
+    await later(60);
+    assert.equal(receiver.received.length, 2);
+    const log = deskbell.logged.join('');
+    const { WEBHOOK_SECRET } = webhookEnv(receiver);
+    for (const secret of [WEBHOOK_SECRET.slice(6), PHONE, '5550199', 'decaf']) assert.ok(!log.includes(secret));
   });
 });

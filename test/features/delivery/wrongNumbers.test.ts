@@ -29,12 +29,14 @@ onEachEngine('a number that somebody has fixed', (engine) => {
     const id = await ask(deskbell, owners.aurora, `Which one, ${next()}?`, context);
     await answer(deskbell, owners.aurora, id, { answer: 'This one.' });
     await deskbell.allSent();
-    await deskbell.database.run(
+    await setState(id, state);
+    return id;
+  };
+  const setState = (id: number, state: string) =>
+    deskbell.database.run(
       `update deliveries set state = $2, last_code = '131026', due_at = '2099-01-01T00:00:00.000Z' where notification_id = $1`,
       [id, state],
     );
-    return id;
-  };
   const fix = async (id: number, phone: string) => {
     const reply = await call('POST', `${NOTIFICATIONS}/${id}/recipient`, { phone });
     assert.equal(reply.status, 200, reply.text);
@@ -116,7 +118,7 @@ onEachEngine('a number that somebody has fixed', (engine) => {
     const { id } = await newConversation(wrong);
     const first = await answered(id, wrong);
     await fix(first, typo);
-    await deskbell.database.run(`update deliveries set state = 'failed' where notification_id = $1`, [first]);
+    await setState(first, 'failed');
     await fix(first, right);
     assert.equal(await phoneOf(id), right);
     assert.equal(await nextGoesTo(id, wrong), right);
@@ -135,9 +137,7 @@ onEachEngine('a number that somebody has fixed', (engine) => {
     const failed = await answered(id, numbers[0]);
     for (const number of numbers.slice(1)) {
       await fix(failed, number);
-      await deskbell.database.run(`update deliveries set state = 'failed' where notification_id = $1`, [
-        failed,
-      ]);
+      await setState(failed, 'failed');
     }
     const [row] = await deskbell.database.all<{ known: number }>(
       `select count(*) as known from wrong_phones where conversation_id = ${id}`,
@@ -200,33 +200,5 @@ onEachEngine('a number that somebody has fixed', (engine) => {
     assert.deepEqual([await recipientOf(pending), await recipientOf(plain)], [wrong, wrong]);
     await fix(failed, right);
     for (const one of [failed, pending, plain]) assert.equal(await recipientOf(one), right);
-  });
-});
-
-onEachEngine('a fixed number without a country code', (engine) => {
-  const deskbell = useDeskbell(engine, { DEFAULT_COUNTRY: 'ES' });
-
-  it('is known in the country of the settings', async () => {
-    const token = await deskbell.signIn();
-    await deskbell.database.run('update merchants set country = null');
-    const conversation = { reference: 'local', customer_name: 'Lucía', customer_phone: '+34611550101' };
-    const { id: conversationId } = (
-      await deskbell.call('POST', `${CONVERSATIONS}/`, { token, body: conversation })
-    ).json;
-    const answered = async () => {
-      const id = await ask(deskbell, token, 'Where?', { conversationId, lead_phone: '611 55 01 01' });
-      await answer(deskbell, token, id, { answer: 'Here.' });
-      await deskbell.allSent();
-      return id;
-    };
-    const first = await answered();
-    await deskbell.database.run(`update deliveries set state = 'failed' where notification_id = $1`, [first]);
-    const body = { phone: '611 55 01 02' };
-    await deskbell.call('POST', `${NOTIFICATIONS}/${first}/recipient`, { token, body });
-    const { items } = await page(deskbell, token, { ids: String(await answered()) });
-    assert.deepEqual(
-      [items[0].delivery.recipient, items[0].customer.phone],
-      ['+34611550102', '+34611550102'],
-    );
   });
 });
