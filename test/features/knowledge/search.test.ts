@@ -20,31 +20,20 @@ const DOCUMENTS = [
   { title: 'Thermos mugs', body: 'Size L and XL. O’Brien’s mugs are handmade.' },
 ];
 
+/** One for each rule: the unit tests of words have all languages. */
 const FINDS: [search: string, titles: string[]][] = [
   // word forms
-  ['deliveries', ['Delivery to the islands']],
   ['delivering island', ['Delivery to the islands']],
-  ['wrapped present', ['Gift wrapping']],
-  ['gifts', ['Gift wrapping']],
-  ['poetry reading', ['Events']],
-  ['envio', ['Envíos a España']],
   ['ENVÍO ESPANA', ['Envíos a España']],
-  ['devolución', ['Envíos a España']],
-  ['dia', ['Envíos a España']],
-  ['opção', ['Opções de pagamento']],
   ['cartao preco', ['Opções de pagamento']],
-  ['الأسعار', ['أسعار الكتب']],
-  ['كتب', ['أسعار الكتب']],
   ['قهوه', ['أسعار الكتب']],
   // scripts without spaces
-  ['緑茶', ['緑茶の本']],
   ['茶', ['緑茶の本']],
   ['お茶', ['緑茶の本']],
   ['紅茶', []],
   // the last word as it is typed
   ['deliv', ['Delivery to the islands']],
   ['deliverie', ['Delivery to the islands']],
-  ['wrappi', ['Gift wrapping']],
   ['gift wra', ['Gift wrapping']],
   ['the', ['Thermos mugs']],
   ['th', ['Thermos mugs', 'Ordering a book that is not in stock']],
@@ -52,7 +41,6 @@ const FINDS: [search: string, titles: string[]][] = [
   ['wra gift', ['Gift wrapping']],
   // quotes and similar characters are not words
   ["O'Brien’s", ['Thermos mugs']],
-  ['"thermos mugs"', ['Thermos mugs']],
   ['size-l', ['Thermos mugs']],
   // typing mistakes
   ['termos mugs', ['Thermos mugs']],
@@ -63,38 +51,21 @@ const FINDS: [search: string, titles: string[]][] = [
   ['?!', []],
 ];
 
-/** Each finds the same as the plain words, or nothing. None is an error. */
+/** What a database would take for syntax. Each finds the same as the plain words, or nothing. None is an error. */
+const OF_THERMOS = [
+  ...['thermos*', '"thermos', "thermos'", '"thermos mugs"', 'NOT thermos', '!thermos', '-thermos'],
+  ...['NEAR(thermos mugs)', '{words}:thermos', '^thermos', 'thermos & mugs', 'thermos <-> mugs', 'thermos:*'],
+  ...['thermos:A', 'thermos\\', '(thermos', 'thermos)', 'thermos%', 'thermos_', 'thermos\0', '$1 ?1 thermos'],
+];
 const INJECTIONS: [search: string, titles: string[]][] = [
-  ['"', []],
-  ["'", []],
-  ['*', []],
-  ['thermos*', ['Thermos mugs']],
-  ['"thermos', ['Thermos mugs']],
-  ["thermos'", ['Thermos mugs']],
+  ...OF_THERMOS.map((search): [string, string[]] => [search, ['Thermos mugs']]),
+  ...['"', "'", '*', '1:subscription', "'); drop table documents; --"].map((one): [string, string[]] => [
+    one,
+    [],
+  ]),
   ["thermos' | 'gift", ['Gift wrapping', 'Thermos mugs']],
-  ['thermos OR gift', ['Gift wrapping', 'Thermos mugs']],
   ['thermos" OR "gift', ['Gift wrapping', 'Thermos mugs']],
-  ['NOT thermos', ['Thermos mugs']],
-  ['!thermos', ['Thermos mugs']],
-  ['-thermos', ['Thermos mugs']],
-  ['NEAR(thermos mugs)', ['Thermos mugs']],
-  ['words:thermos', ['Thermos mugs']],
-  ['{words}:thermos', ['Thermos mugs']],
-  ['^thermos', ['Thermos mugs']],
-  ['thermos & mugs', ['Thermos mugs']],
-  ['thermos <-> mugs', ['Thermos mugs']],
-  ['thermos:*', ['Thermos mugs']],
-  ['thermos:A', ['Thermos mugs']],
-  ['thermos\\', ['Thermos mugs']],
-  ['(thermos', ['Thermos mugs']],
-  ['thermos)', ['Thermos mugs']],
   ['1:coffee', ['Events']],
-  ['1:subscription', []],
-  ['thermos%', ['Thermos mugs']],
-  ['thermos_', ['Thermos mugs']],
-  ["'); drop table documents; --", []],
-  ['thermos\0', ['Thermos mugs']],
-  ['$1 ?1 thermos', ['Thermos mugs']],
 ];
 
 onEachEngine('a search of the knowledge base', (engine) => {
@@ -118,16 +89,13 @@ onEachEngine('a search of the knowledge base', (engine) => {
     return json.map(({ title }: { title: string }) => title);
   };
 
-  for (const [text, titles] of FINDS) {
-    it(`finds by ${text}`, async () => {
-      assert.deepEqual(titlesOf(await search(text)), titles);
-    });
-  }
+  it('finds word forms, the beginning of the last word, typing mistakes and any script', async () => {
+    for (const [text, titles] of FINDS) assert.deepEqual(titlesOf(await search(text)), titles, text);
+  });
 
   it('treats search syntax as plain text', async () => {
     for (const [text, titles] of INJECTIONS)
       assert.deepEqual(titlesOf(await search(text)).sort(), titles, text);
-    assert.equal((await search('thermos')).json.length, 1);
   });
 
   it('puts documents that have it in the title first', async () => {
@@ -141,15 +109,6 @@ onEachEngine('a search of the knowledge base', (engine) => {
     ]);
   });
 
-  it('returns documents in the same form as the list', async () => {
-    const [found] = (await search('thermos')).json;
-    const list = (await deskbell.call('GET', '/api/v1/knowledge/', { token: borealis })).json;
-    assert.deepEqual(
-      found,
-      list.find(({ id }: { id: number }) => id === found.id),
-    );
-  });
-
   it('finds nothing that belongs to another merchant', async () => {
     assert.deepEqual(titlesOf(await search('thermos', aurora)), []);
     assert.deepEqual(titlesOf(await search('subscriptions')), []);
@@ -158,8 +117,13 @@ onEachEngine('a search of the knowledge base', (engine) => {
     ]);
   });
 
-  it('is the plain list if the search is empty', async () => {
+  it('returns documents in the form of the list, which an empty search is', async () => {
     const list = await deskbell.call('GET', '/api/v1/knowledge/', { token: borealis });
+    const [found] = (await search('thermos')).json;
+    assert.deepEqual(
+      found,
+      list.json.find(({ id }: { id: number }) => id === found.id),
+    );
     for (const blank of ['', ' ', '\t']) assert.equal((await search(blank)).text, list.text);
   });
 
@@ -188,31 +152,5 @@ onEachEngine('a search of the knowledge base', (engine) => {
     await deskbell.call('POST', `/api/v1/knowledge/${id}/revert`, { token: borealis });
     assert.deepEqual(titlesOf(await search('steel')), []);
     assert.deepEqual(titlesOf(await search('handmade')), ['Thermos mugs']);
-  });
-
-  it('ends a page early if its documents are long, and loses none', async () => {
-    const contents = Array.from({ length: 60 }, (_, n) => ({
-      title: `Long okapi ${n}`,
-      body: `okapi ${n} `.padEnd(20_000, 'x'),
-    }));
-    await importDocuments(deskbell.database, 1 as MerchantId, contents, {
-      now: deskbell.clock.now,
-      onProgress: () => {},
-    });
-    const token = await deskbell.signIn(AURORA.email, AURORA.password);
-    for (const start of ['/api/v1/knowledge/?limit=1000', '/api/v1/knowledge/?limit=1000&q=okapi']) {
-      const ids: number[] = [];
-      let pages = 0;
-      for (let path: string | undefined = start; path !== undefined; pages += 1) {
-        const reply: Reply = await deskbell.call('GET', path, { token });
-        assert.equal(reply.status, 200);
-        assert.ok(reply.text.length < 300_000, `${reply.text.length} characters`);
-        ids.push(...idsOf(reply));
-        path = /<(.+)>; rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
-      }
-      assert.ok(pages >= 5, `${pages} pages`);
-      assert.equal(new Set(ids).size, ids.length);
-      assert.ok(ids.length >= contents.length);
-    }
   });
 });
