@@ -1,38 +1,47 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { it } from 'node:test';
-import { createKey } from '../../support/machineKeys.ts';
-import { assertError, onEachEngine } from '../../support/server.ts';
+import { run, settingsOf } from '../../support/command.ts';
+import { assertError, idsOf, onEachEngine } from '../../support/server.ts';
 import { useKnowledge } from '../../support/teaching.ts';
 
+/** The formats are in the unit tests of `src/knowledge/files/`. */
 onEachEngine('new documents and files of documents', (engine) => {
-  const { deskbell, tokens, call } = useKnowledge(engine);
-  const titles = async (token = tokens.aurora) =>
-    (await call('GET', '?limit=1000', { token })).json.map(
-      ({ title }: { title: string }) => title,
-    ) as string[];
-  const importFile = (body: object, token = tokens.aurora) => call('POST', 'import', { token, body });
+  const { shop, other, deskbell, call, read, make } = useKnowledge(engine);
+  type Titled = { title: string };
+  const titles = async (): Promise<string[]> =>
+    (await call('GET', '?limit=1000')).json.map(({ title }: Titled) => title);
+  const importFile = async (body: object, token?: string) =>
+    call('POST', 'import', { token: token ?? (await shop.token()), body });
+  const command = (name: string, ...args: string[]) =>
+    run(['knowledge', name, ...args, '--merchant', String(shop.id)], { env: settingsOf(deskbell) });
+  async function importLines(documents: readonly object[]) {
+    const file = join(deskbell.config.dataDir, 'documents.jsonl');
+    writeFileSync(file, documents.map((document) => JSON.stringify(document)).join('\n'));
+    const { code, json, stderr } = await command('import', file, '--json');
+    assert.equal(code, 0, stderr);
+    return json;
+  }
+  const found = async (q: string) => idsOf(await call('GET', `?q=${q}`));
+  const textsOf = async (id: number) => (await read(id)).wordings.map(({ text }: { text: string }) => text);
 
   it('a document can be written by hand, and its author is known', async () => {
-    const body = { title: '  Gift\ncards ', body: 'From 20 euros.' };
-    const made = await call('POST', '', { body });
-    assert.equal(made.status, 200, made.text);
-    assert.equal(made.json.title, 'Gift cards');
+    const made = await call('POST', '', { body: { title: '  Gift\ncards ', body: 'From 20 euros.' } });
+    assert.deepEqual([made.status, made.json.title], [200, 'Gift cards']);
     assert.equal(made.headers.get('etag'), `"${made.json.id}-1"`);
-    const { versions } = (await call('GET', String(made.json.id))).json;
-    assert.equal(versions[0].user_name, 'Alma Reyes');
-    assert.equal(versions[0].what, 'edit');
-    assert.equal((await call('GET', String(made.json.id), { token: tokens.borealis })).status, 404);
+    const [{ user_name, what }] = (await read(made.json.id)).versions;
+    assert.deepEqual([user_name, what], ['Olga Owner', 'edit']);
     for (const [wrong, field] of [
       [{ title: ' ', body: 'x' }, 'title'],
       [{ title: 'x' }, 'body'],
       [{ title: 'x', body: 'x', notification_id: 'x' }, 'notification_id'],
-    ] as const) {
+    ] as const)
       assertError(await call('POST', '', { body: wrong }), 422, 'VALIDATION_ERROR', field);
-    }
   });
 
   it('a preview tells what an import would do, and writes nothing', async () => {
-    await call('POST', '', { body: { title: 'Gift vouchers', body: 'From 20 euros.' } });
+    await make({ question: 'Gift vouchers', answer: 'From 20 euros.' });
     const before = await titles();
     const text = [
       'title;body;wordings',
@@ -53,90 +62,116 @@ onEachEngine('new documents and files of documents', (engine) => {
       { line: 5, problem: 'body must not be blank' },
       { line: 6, problem: 'the line has 4 fields, the header 3' },
     ]);
-    const { added, updated, unchanged, failed } = json;
-    assert.deepEqual(
-      { added, updated, unchanged, failed },
-      { added: 1, updated: 1, unchanged: 0, failed: 2 },
-    );
+    const counts = { added: 1, updated: 1, unchanged: 0, failed: 2 };
+    assert.deepEqual({ ...json, problems: [], documents: [] }, { ...counts, problems: [], documents: [] });
     assert.deepEqual(await titles(), before);
 
     const done = await importFile({ format: 'csv', text });
-    assert.deepEqual(
-      { ...done.json, problems: [] },
-      { added: 1, updated: 1, unchanged: 0, failed: 2, problems: [], documents: [] },
-    );
+    assert.deepEqual({ ...done.json, problems: [] }, { ...counts, problems: [], documents: [] });
     const again = await importFile({ format: 'csv', text, preview: true });
     assert.deepEqual([again.json.added, again.json.updated, again.json.unchanged], [0, 0, 2]);
-    const [made] = (await call('GET', `?q=${encodeURIComponent('open today')}`)).json;
-    const detail = (await call('GET', String(made.id))).json;
-    assert.equal(detail.body, 'From 10 to 19.\nNot on Sundays.');
-    assert.equal(detail.wordings.length, 2);
-    assert.equal(detail.versions[0].user_name, 'Alma Reyes');
+    const [made] = await found('open%20today');
+    const { body, wordings, versions } = await read(made!);
+    assert.deepEqual(
+      [body, wordings.length, versions[0].user_name],
+      ['From 10 to 19.\nNot on Sundays.', 2, 'Olga Owner'],
+    );
   });
 
-  it('Markdown, JSON Lines and a JSON array are read, too, with the lines of what is wrong', async () => {
-    const md = await importFile({ format: 'md', text: 'x\n# A\n\nOne.\n# B\n', preview: true });
-    assert.equal(md.json.added, 1);
-    assert.deepEqual(
-      md.json.problems.map(({ line }: { line: number }) => line),
-      [1, 5],
-    );
-    const lines = await importFile({
-      format: 'jsonl',
-      text: '{"title":"A","body":"One."}\n{x',
-      preview: true,
-    });
-    assert.deepEqual([lines.json.added, lines.json.problems[0].line], [1, 2]);
-    const text = JSON.stringify([{ title: 'A', body: 'One.' }, { title: 'B' }, 3], null, 2);
-    const array = await importFile({ format: 'jsonl', text, preview: true });
-    assert.equal(array.json.added, 1);
-    assert.deepEqual(
-      array.json.problems.map(({ line }: { line: number }) => line),
-      [2, 3],
-    );
-    const csv = await importFile({ format: 'csv', text: 'question,answer\na,b', preview: true });
-    assert.equal(csv.json.problems[0].problem, 'the first line must name the columns title and body');
-  });
-
-  for (const format of ['md', 'jsonl', 'csv']) {
-    it(`an export as ${format} can be imported again and changes nothing`, async () => {
-      const file = await call('GET', `export?format=${format}`);
-      assert.equal(file.status, 200, file.text);
-      assert.match(
-        file.headers.get('content-disposition')!,
-        new RegExp(`attachment; filename="knowledge.${format}"`),
+  it('every format is read, with the lines of what is wrong', async () => {
+    const array = JSON.stringify([{ title: 'A', body: 'One.' }, { title: 'B' }, 3], null, 2);
+    for (const [format, text, added, lines] of [
+      ['md', 'x\n# A\n\nOne.\n# B\n', 1, [1, 5]],
+      ['jsonl', '{"title":"A","body":"One."}\n{x', 1, [2]],
+      ['jsonl', array, 1, [2, 3]],
+      ['csv', 'question,answer\na,b', 0, [1]],
+    ] as const) {
+      const { json } = await importFile({ format, text, preview: true });
+      assert.equal(json.added, added, text);
+      assert.deepEqual(
+        json.problems.map(({ line }: { line: number }) => line),
+        lines,
       );
-      const { json } = await importFile({ format, text: file.text, preview: true });
-      assert.deepEqual([json.added, json.updated, json.failed], [0, 0, 0]);
-      assert.equal(json.unchanged, (await titles()).length);
-      const other = await call('GET', `export?format=${format}`, { token: tokens.borealis });
-      assert.ok(!other.text.includes('Gift cards') && other.text.includes('Returns and refunds'));
-    });
-  }
+    }
+  });
 
-  it('an export has every page, and a file that is too large is refused', async () => {
+  it('an export has every document, and imported again it changes nothing', async () => {
     const many = Array.from({ length: 120 }, (_, n) => `# Topic ${n}\n\nText ${n}.\n`).join('\n');
-    const { json } = await importFile({ format: 'md', text: many }, tokens.borealis);
-    assert.equal(json.added, 120);
-    const file = await call('GET', 'export', { token: tokens.borealis });
-    const found = file.text.split('\n').filter((line) => line.startsWith('# Topic '));
-    assert.equal(new Set(found).size, 120);
-    const tooMany = '# A\nb\n'.repeat(1001);
-    assertError(await importFile({ format: 'md', text: tooMany }), 422, 'VALIDATION_ERROR', 'text');
+    assert.equal((await importFile({ format: 'md', text: many })).json.added, 120);
+    const count = (await titles()).length;
+    for (const format of ['md', 'jsonl', 'csv']) {
+      const file = await call('GET', `export?format=${format}`);
+      const name = file.headers.get('content-disposition')!;
+      assert.match(name, new RegExp(`attachment; filename="knowledge.${format}"`));
+      const { json } = await importFile({ format, text: file.text, preview: true });
+      assert.deepEqual([json.added, json.updated, json.failed, json.unchanged], [0, 0, 0, count]);
+      assert.ok(!(await other.get(`/knowledge/export?format=${format}`)).text.includes('Topic'));
+    }
+  });
+
+  it('a file that is too large, of an unknown format or empty is refused', async () => {
+    for (const [format, text, field] of [
+      ['md', '# A\nb\n'.repeat(1001), 'text'],
+      ['xls', 'x', 'format'],
+      ['md', ' ', 'text'],
+    ] as const)
+      assertError(await importFile({ format, text }), 422, 'VALIDATION_ERROR', field);
     const large = await importFile({ format: 'md', text: `# A\n${'b'.repeat(1_100_000)}` });
     assertError(large, 413, 'PAYLOAD_TOO_LARGE');
-    assert.match(large.json.detail, /1024 KiB/);
-    assertError(await importFile({ format: 'xls', text: 'x' }), 422, 'VALIDATION_ERROR', 'format');
-    assertError(await importFile({ format: 'md', text: ' ' }), 422, 'VALIDATION_ERROR', 'text');
     assertError(await call('GET', 'export?format=xls'), 422, 'VALIDATION_ERROR', 'format');
   });
 
   it('a key that may only read cannot write or import', async () => {
-    const token = await createKey(deskbell, ['knowledge:read']);
+    const token = await shop.key('knowledge:read');
     assert.equal((await call('GET', 'export', { token })).status, 200);
-    const text = '# A\n\nb';
-    assertError(await importFile({ format: 'md', text }, token), 403, 'INSUFFICIENT_SCOPE');
+    assertError(await importFile({ format: 'md', text: '# A\n\nb' }, token), 403, 'INSUFFICIENT_SCOPE');
     const body = { title: 'A', body: 'b' };
     assertError(await call('POST', '', { token, body }), 403, 'INSUFFICIENT_SCOPE');
+  });
+
+  it('a file with wordings adds those that are missing; the others stay', async () => {
+    const known = { title: 'Is it organic?', body: 'Yes, all of it.' };
+    const id = await make({ question: known.title, answer: known.body });
+    await call('POST', `${id}/wordings`, { body: { text: 'Any kiwi pesticides?' } });
+    const added = { title: 'New here', body: 'Text.', wordings: ['A kakapo?', 'a KAKAPO', 'New here!'] };
+    const file = [added, { ...known, wordings: ['Any kiwi pesticide', 'Is the weka clean?'] }];
+    assert.deepEqual(await importLines(file), { added: 1, updated: 1, unchanged: 0, failed: 0 });
+    assert.deepEqual(await textsOf(id), ['Is the weka clean?', 'Any kiwi pesticides?']);
+    assert.equal((await read(id)).version, 1);
+    const [created] = await found('kakapo');
+    const { wordings } = await read(created!);
+    assert.deepEqual(
+      wordings.map(({ text, user_id }: { text: string; user_id: unknown }) => [text, user_id]),
+      [['A kakapo?', null]],
+    );
+    // The same file changes nothing; without wordings they stay, and a new body keeps them in the index.
+    assert.equal((await importLines(file)).unchanged, 2);
+    assert.equal((await importLines([{ ...known, body: 'Not the filters.' }])).updated, 1);
+    assert.deepEqual([await found('weka'), await found('kiwi')], [[id], [id]]);
+  });
+
+  it('the command line exports wordings as JSON Lines, and no wordings as Markdown', async () => {
+    const known = { title: 'For export', body: 'Text.', wordings: ['First pukeko?', 'Second takahe?'] };
+    await importLines([known]);
+    const lines = (await command('export', '--format', 'jsonl')).stdout.trim().split('\n');
+    const documents = lines.map((line) => JSON.parse(line));
+    assert.deepEqual(
+      documents.find(({ title }) => title === 'For export'),
+      known,
+    );
+    assert.equal((await importLines(documents)).unchanged, lines.length);
+    assert.doesNotMatch((await command('export')).stdout, /pukeko/);
+  });
+
+  it('with 100 wordings for each of 100 documents is imported', async () => {
+    const documents = Array.from({ length: 100 }, (_, n) => ({
+      ...{ title: `Large ${n}`, body: 'Text.' },
+      wordings: Array.from({ length: 100 }, (_, w) => `Wording ${w} of ${n}?`),
+    }));
+    assert.equal((await importLines(documents)).added, 100);
+    const count = await deskbell.database.one<{ n: number }>(
+      `select count(*) as n from document_wordings where text like 'Wording %'`,
+    );
+    assert.equal(count!.n, 10_000);
   });
 });
