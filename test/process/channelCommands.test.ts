@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { DELIVERIES } from '../../src/delivery/queue/enqueue.ts';
+import { after, afterEach, before, describe, it } from 'node:test';
 import { type Run, run } from '../support/command.ts';
-import { run as start } from '../support/process.ts';
-import { MAIN } from '../support/program.ts';
 import { isGenuine, type Receiver, startReceiver } from '../support/receiver.ts';
 import { FIRST, SECOND, type Sending, startSending } from '../support/sending.ts';
-import { onEachEngine } from '../support/server.ts';
-import { until } from '../support/shops.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'command').toString('base64')}`;
 const WHATSAPP = {
@@ -24,12 +18,12 @@ function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, mess
   assert.doesNotMatch(stderr, /hunter2/);
 }
 
-onEachEngine('channels on the command line', (engine) => {
+describe('channels on the command line', () => {
   let receiver: Receiver;
   let sending: Sending;
   before(async () => {
     receiver = await startReceiver();
-    sending = await startSending(engine, { settings: { CHANNEL_DAILY_LIMIT: '1', PORT: '0' } });
+    sending = await startSending('sqlite', { settings: { CHANNEL_DAILY_LIMIT: '1', PORT: '0' } });
   });
   after(async () => {
     await sending?.close();
@@ -45,11 +39,8 @@ onEachEngine('channels on the command line', (engine) => {
     assert.equal(done.code, 0, done.stderr);
     return done.json;
   };
-  const setWebhook = () =>
-    json(
-      ['channel', 'set', 'webhook', '--merchant', '1', '--url', `${receiver.url}?key=abc`, '--allow-private'],
-      SECRET,
-    );
+  const setWebhook = (merchant: string, url: string) =>
+    json(['channel', 'set', 'webhook', '--merchant', merchant, '--url', url, '--allow-private'], SECRET);
 
   it('show the channel that a merchant gets from the settings', async () => {
     assert.deepEqual(await json(['channel', 'show', '--merchant', '1']), {
@@ -69,7 +60,7 @@ onEachEngine('channels on the command line', (engine) => {
   });
 
   it('give a merchant its own webhook, and do not show its secret', async () => {
-    const shown = await setWebhook();
+    const shown = await setWebhook('1', `${receiver.url}?key=abc`);
     assert.equal(shown.own_channel, true);
     assert.deepEqual(shown.settings, {
       url: `${receiver.url}?…`,
@@ -95,10 +86,7 @@ onEachEngine('channels on the command line', (engine) => {
       problem: null,
     });
     assert.equal(receiver.received.length, 0);
-    await json(
-      ['channel', 'set', 'webhook', '--merchant', '2', '--url', 'http://127.0.0.1:1/', '--allow-private'],
-      SECRET,
-    );
+    await setWebhook('2', 'http://127.0.0.1:1/');
     const broken = await deskbell(['channel', 'test', '--merchant', '2']);
     assert.equal(broken.code, 1);
     assert.match(
@@ -108,76 +96,65 @@ onEachEngine('channels on the command line', (engine) => {
   });
 
   it('read the secrets as lines or as JSON', async () => {
-    const set = (input: string) =>
-      json(
-        [
-          'channel',
-          'set',
-          'whatsapp',
-          '--merchant',
-          '2',
-          '--phone-number-id',
-          '123456789',
-          '--template',
-          'reply_1',
-        ],
-        input,
-      );
-    const expected = {
-      'phone-number-id': '123456789',
-      template: 'reply_1',
-      'template-language': 'en',
-      'base-url': 'https://graph.facebook.com/',
-      version: 'v23.0',
-      token: 'set',
-      app_secret: 'set',
-      verify_token: 'set',
-    };
-    assert.deepEqual((await set(JSON.stringify(WHATSAPP))).settings, expected);
-    assert.deepEqual((await set(`${Object.values(WHATSAPP).join('\r\n')}\n`)).settings, expected);
+    const args = [
+      'channel',
+      'set',
+      'whatsapp',
+      '--merchant',
+      '2',
+      '--phone-number-id',
+      '123456789',
+      '--template',
+      'one',
+    ];
+    for (const input of [JSON.stringify(WHATSAPP), `${Object.values(WHATSAPP).join('\r\n')}\n`])
+      assert.deepEqual((await json(args, input)).settings, {
+        'phone-number-id': '123456789',
+        template: 'one',
+        'template-language': 'en',
+        'base-url': 'https://graph.facebook.com/',
+        version: 'v23.0',
+        token: 'set',
+        app_secret: 'set',
+        verify_token: 'set',
+      });
   });
 
   it('refuse wrong values, name the option, and never print a secret', async () => {
-    const set = (args: string[], input = '') =>
-      deskbell(['channel', 'set', ...args, '--merchant', '2'], input);
     const before = await json(['channel', 'show', '--merchant', '2']);
-    const whatsapp = ['whatsapp', '--phone-number-id', '123456789'];
-    const refused: [run: Run, code: number, message: RegExp][] = [
-      [await set(['webhook'], SECRET), 1, /^--url must be an address/],
+    const whatsapp = 'whatsapp --phone-number-id 123456789';
+    const refused: [words: string, input: string, code: number, message: RegExp][] = [
+      ['webhook', SECRET, 1, /^--url must be an address/],
       [
-        await set(['webhook', '--url', 'ftp://hooks.example'], 'hunter2'),
+        'webhook --url ftp://hooks.example',
+        'hunter2',
         1,
         /^--url must be an address.*\nThe secret secret must be "whsec_"/,
       ],
+      [`webhook --url ${receiver.url}`, SECRET, 1, /^--url must not lead into a private network/],
       [
-        await set(['webhook', '--url', receiver.url], SECRET),
-        1,
-        /^--url must not lead into a private network/,
-      ],
-      [
-        await set(['webhook', '--url', receiver.url, '--template', 'a']),
+        `webhook --url ${receiver.url} --template a`,
+        '',
         2,
         /--template belongs to the channel whatsapp, not to webhook/,
       ],
-      [await set(['pigeon']), 2, /CHANNEL is one of simulator, webhook, whatsapp/],
+      ['pigeon', '', 2, /CHANNEL is one of simulator, webhook, whatsapp/],
       [
-        await set(['webhook', '--url', receiver.url, '--secret', 'hunter2']),
+        `webhook --url ${receiver.url} --secret hunter2`,
+        '',
         2,
         /Others can read a secret on the command line/,
       ],
-      [
-        await set(whatsapp, 'hunter2'),
-        1,
-        /must contain token, app_secret, verify_token: one per line, or as JSON/,
-      ],
-      [
-        await set(whatsapp, '{"token": "hunter2", "secret": "hunter2"}'),
-        1,
-        /must have token, app_secret, verify_token/,
-      ],
-      [await set(whatsapp, '{"token": "hunter2"'), 1, /not valid JSON/],
+      [whatsapp, 'hunter2', 1, /must contain token, app_secret, verify_token: one per line, or as JSON/],
+      [whatsapp, '{"token": "hunter2", "secret": "hunter2"}', 1, /must have token, app_secret, verify_token/],
+      [whatsapp, '{"token": "hunter2"', 1, /not valid JSON/],
     ];
-    for (const [run, code, message] of refused) assertFailure(run, code, message);
+    for (const [words, input, code, message] of refused)
+      assertFailure(
+        await deskbell(['channel', 'set', ...words.split(' '), '--merchant', '2'], input),
+        code,
+        message,
+      );
     assert.deepEqual(await json(['channel', 'show', '--merchant', '2']), before);
   });
 
@@ -269,10 +246,7 @@ onEachEngine('channels on the command line', (engine) => {
     assert.match(healthy.stdout, /✔ 1 own channel of merchants checked\./);
     assert.match(healthy.stdout, /✔ No message is waiting to be sent\./);
 
-    await json(
-      ['channel', 'set', 'webhook', '--merchant', '2', '--url', 'http://127.0.0.1:1/', '--allow-private'],
-      SECRET,
-    );
+    await setWebhook('2', 'http://127.0.0.1:1/');
     await sending.worker.stop();
     // A worker that stopped before it looked once more leaves its queue like this.
     await sending.database.run(
@@ -292,53 +266,7 @@ onEachEngine('channels on the command line', (engine) => {
     );
   });
 
-  // The waiting message is still there, and no other worker is running.
-  if (engine === 'sqlite') {
-    it('do not open the embedded database while its server runs', async () => {
-      const refused = await deskbell(['work']);
-      assertFailure(
-        refused,
-        1,
-        /^With the embedded database only the server sends messages[^\n]+DATABASE_URL\.\n$/,
-      );
-    });
-    return;
-  }
-
-  it('are used by a separate worker, which finishes the last message before it stops', async () => {
-    let held: () => void = () => {};
-    receiver.answer = (response) => {
-      held = () => response.writeHead(200).end();
-    };
-    const worker = start(sending.env, [process.execPath, MAIN, 'work']);
-    await worker.waitForOutput(/sending messages/);
-    await until('the worker sends it', () => receiver.received.length === 1);
-    const ended = worker.stop();
-    await sleep(200);
-    held();
-    assert.deepEqual(await ended, { code: 0, signal: null });
-    assert.match(worker.stdout(), /Stopped after 1 attempt\./);
-    const states = await sending.database.all<{ state: string }>(
-      'select distinct state from deliveries where merchant_id = 1',
-    );
-    assert.deepEqual(states.map(({ state }) => state).sort(), ['sent']);
-  });
-
-  it('wake a worker at once', async () => {
-    const tookMs: number[] = [];
-    // A worker that only polls, every two seconds, is late each time. A busy machine is only late sometimes.
-    while (tookMs.length < 5 && !tookMs.some((ms) => ms < 1500)) {
-      const worker = start(sending.env, [process.execPath, MAIN, 'work']);
-      await worker.waitForOutput(/sending messages/);
-      await sleep(300);
-      const from = Date.now();
-      receiver.received.length = 0;
-      await sending.put(FIRST, { at: new Date() });
-      sending.database.signal(DELIVERIES);
-      while (receiver.received.length === 0) await sleep(5);
-      tookMs.push(Date.now() - from);
-      await worker.stop();
-    }
-    assert.ok(tookMs.at(-1)! < 1500, `it took ${tookMs.join(', ')} ms`);
+  it('do not open the embedded database while its server runs', async () => {
+    assertFailure(await deskbell(['work']), 1, /^With the embedded database only the server sends messages/);
   });
 });
