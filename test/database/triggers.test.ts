@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import type { Engine } from '../../src/database/database.ts';
+import { useMerchant } from '../support/merchants.ts';
 import { root } from '../support/process.ts';
-import { onEachEngine, useDeskbell } from '../support/server.ts';
+import { onEachEngine } from '../support/server.ts';
 
 const NOTICED =
   'a change by hand is noticed: a new version, and the same bytes, counts and index as the program’s';
@@ -43,7 +44,7 @@ const CATALOG: Readonly<Record<Engine, string>> = {
 };
 
 onEachEngine('a trigger', (engine) => {
-  const deskbell = useDeskbell(engine);
+  const shop = useMerchant(engine);
   const listed = Object.entries(TRIGGERS[engine]).flatMap(([table, triggers]) =>
     Object.keys(triggers).map((name) => ({ table, name })),
   );
@@ -51,7 +52,7 @@ onEachEngine('a trigger', (engine) => {
   it('exists only where a statement cannot do it, and CONTRIBUTING.md names it', async () => {
     const inOrder = (rows: readonly { table: string; name: string }[]) =>
       rows.map(({ table, name }) => `${table}: ${name}`).sort();
-    const found = await deskbell.database.all<{ table: string; name: string }>(CATALOG[engine]);
+    const found = await shop.deskbell.database.all<{ table: string; name: string }>(CATALOG[engine]);
     assert.deepEqual(inOrder(found), inOrder(listed));
     const contributing = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
     for (const { name } of listed) assert.ok(contributing.includes(`\`${name}\``), name);
@@ -60,7 +61,7 @@ onEachEngine('a trigger', (engine) => {
   if (engine !== 'postgres') return;
 
   it('runs for each row, without transition tables, and can run on the node of its row', async () => {
-    const { database } = deskbell;
+    const { database } = shop.deskbell;
     const triggers = await database.all<{ name: string; row: boolean; before: string; after: string }>(
       `select tgname as name, tgtype & 1 = 1 as row, coalesce(tgoldtable, '') as before, coalesce(tgnewtable, '') as after
         from pg_trigger where not tgisinternal order by tgname`,
