@@ -1,3 +1,4 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { sumsOf } from '../../src/database/copy/copy.ts';
@@ -6,7 +7,6 @@ import type { Engine } from '../../src/database/database.ts';
 import { databaseFile } from '../../src/database/sqliteFolder.ts';
 import { root, runAsProcess } from './command.ts';
 import { createDemoDatabase, type TestDatabase } from './databases.ts';
-import { leaveRows } from './plans/rows.ts';
 import { startDeskbell } from './server.ts';
 import { until } from './shops.ts';
 
@@ -18,10 +18,10 @@ const ODD = 'tab\there, back\\slash, \\N, \\., "quotes", line\nend\r\n, ünïcö
 /** A server uses up these rows of the first merchant, or cannot use made-up ones. */
 const OF_OTHERS = new Set(['new_events', 'inbox_changes', 'channel_settings']);
 
-/** Rows in every table of the embedded database: as merchants leave them, and made-up ones where there were none. */
+/** Rows in every table of the embedded database: those of the demo, and made-up ones where there are none. */
 export async function fillEveryTable(database: TestDatabase): Promise<void> {
   const deskbell = await startDeskbell('sqlite', { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true' }, database);
-  await leaveRows(deskbell, 32);
+  await deskbell.allSent();
   await deskbell.close();
   const connection = new DatabaseSync(databaseFile(database.env.DATA_DIR!));
   for (const { name, sql } of connection
@@ -60,6 +60,13 @@ export async function createUsedDatabase(engine: Engine): Promise<TestDatabase> 
   const database = await createDemoDatabase(engine, 'weak');
   await (await startDeskbell(engine, { WORKER: 'false' }, database)).close();
   return database;
+}
+
+/** Writes over bytes in the middle of a file. */
+export function damage(file: string, at: number, length: number): void {
+  const descriptor = openSync(file, 'r+');
+  writeSync(descriptor, Buffer.alloc(length, 0xff), 0, length, at);
+  closeSync(descriptor);
 }
 
 const placeOf = ({ env }: TestDatabase) => ({ databaseUrl: env.DATABASE_URL, dataDir: env.DATA_DIR! });
