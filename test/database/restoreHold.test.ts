@@ -78,6 +78,8 @@ onEachEngine('after a restore', (engine) => {
       copy.clock.jump(120);
       await until('they have looked', () => looks >= 12, LOOKS_MAX_MS);
       assert.deepEqual(wentOut(), [0, 0, 0, 0]);
+      assert.ok(copy.logged.some((line) => /nothing is sent: sending is held/.test(line)));
+      assert.match((await copy.call('GET', '/metrics')).text, /^deskbell_sending_held 1$/m);
       const doctor = await run(['doctor'], { env: target.env });
       assert.match(
         doctor.stdout,
@@ -87,6 +89,7 @@ onEachEngine('after a restore', (engine) => {
       assert.equal((await run(['delivery', 'release'], { env: target.env })).code, 0);
       await until('all are sent', () => String(wentOut()) === '2,3,0,1', LOOKS_MAX_MS).catch(() => {});
       assert.deepEqual(wentOut(), [2, 3, 0, 1]);
+      assert.match((await copy.call('GET', '/metrics')).text, /^deskbell_sending_held 0$/m);
     } finally {
       await copy.close();
       await Promise.all([receiver.close(), push.close(), mail.close()]);
