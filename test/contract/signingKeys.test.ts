@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, it } from 'node:test';
+import { it } from 'node:test';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { SERVER } from '../../src/audit/record.ts';
 import { removeKeysReplacedBefore, rotateKeys } from '../../src/auth/keys.ts';
@@ -14,7 +14,6 @@ import {
   onEachEngine,
   type Reply,
   refresh,
-  startDeskbell,
   startSecondServer,
   useDeskbell,
 } from '../support/server.ts';
@@ -27,26 +26,29 @@ const kidOf = (token: string) => decodeProtectedHeader(token).kid;
 const rotate = ({ database, config, clock }: Deskbell, revoke = false) =>
   rotateKeys(database, openVault(config), clock.now(), { revoke }, SERVER);
 
+/** The tests run in this order on one server. */
 onEachEngine('signing keys', (engine) => {
-  const open: Deskbell[] = [];
-  const start = async () => {
-    const deskbell = await startDeskbell(engine);
-    open.push(deskbell);
-    return deskbell;
-  };
-  after(() => Promise.all(open.map((deskbell) => deskbell.close())));
-
-  const deskbell = useDeskbell(engine);
+  const server = useDeskbell(engine);
+  const untilSignedBy = async (kid: string) =>
+    (
+      await afterReload(
+        server,
+        () => login(server),
+        (reply: Reply) => kidOf(reply.json.access_token) === kid,
+      )
+    ).json;
 
   it('anybody can verify a token with the public keys, and no private key is published', async () => {
-    const { access_token, refresh_token } = (await login(deskbell)).json;
-    const jwks = await jwksOf(deskbell);
+    const { access_token, refresh_token } = (await login(server)).json;
+    const reply = await server.call('GET', '/.well-known/jwks.json');
+    assert.match(reply.headers.get('cache-control')!, /max-age=60/);
+    const jwks = reply.json;
     for (const key of jwks.keys) {
       assert.deepEqual(Object.keys(key).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x']);
       assert.deepEqual([key.kty, key.crv, key.alg, key.use], ['OKP', 'Ed25519', 'EdDSA', 'sig']);
     }
     const keys = createLocalJWKSet(jwks);
-    const currentDate = deskbell.clock.now();
+    const currentDate = server.clock.now();
     const { payload } = await jwtVerify(access_token, keys, {
       issuer: 'deskbell',
       audience: 'deskbell:api',
@@ -58,18 +60,23 @@ onEachEngine('signing keys', (engine) => {
     await jwtVerify(refresh_token, keys, { audience: 'deskbell:refresh', typ: 'rt+jwt', currentDate });
   });
 
-  it('the public keys need no token and can be cached for a minute', async () => {
-    const reply = await deskbell.call('GET', '/.well-known/jwks.json');
-    assert.equal(reply.status, 200);
-    assert.match(reply.headers.get('cache-control')!, /max-age=60/);
+  it('a replaced key is kept until the last token it signed has expired', async () => {
+    const first = kidOf(await server.signIn());
+    await server.clock.advance(60);
+    const replacedAt = server.clock.now().getTime();
+    const { kid } = await rotate(server);
+    const removed = (afterMs: number) =>
+      removeKeysReplacedBefore(server.database, new Date(replacedAt + afterMs));
+    assert.deepEqual(await removed(-1000), []);
+    assert.deepEqual(await removed(60_000), [first]);
+    assert.deepEqual(await removed(600_000), [], 'the last key must stay');
+    await untilSignedBy(kid);
   });
 
   it('a new key signs new tokens, and older tokens stay valid', async () => {
-    const server = await start();
     const before = (await login(server)).json;
     const { kid } = await rotate(server);
-    const hasNewKey = (reply: Reply) => kidOf(reply.json.access_token) === kid;
-    const fresh = (await afterReload(server, () => login(server), hasNewKey)).json;
+    const fresh = await untilSignedBy(kid);
     assert.equal(kidOf(fresh.access_token), kid);
     assert.equal(kidOf(fresh.refresh_token), kid);
     assert.notEqual(kidOf(before.access_token), kid);
@@ -83,7 +90,6 @@ onEachEngine('signing keys', (engine) => {
   });
 
   it('tokens of a removed key are INVALID_TOKEN, even those that were used before', async () => {
-    const server = await start();
     const before = (await login(server)).json;
     assert.equal((await me(server, before.access_token)).status, 200);
     await rotate(server, true);
@@ -96,8 +102,28 @@ onEachEngine('signing keys', (engine) => {
     assert.equal((await me(server, await server.signIn())).status, 200);
   });
 
+  if (engine === 'postgres') {
+    it('a server accepts a token of a key that another server has just created', async () => {
+      const { kid } = await rotate(server);
+      const second = await startSecondServer(server);
+      try {
+        const token = await second.signIn();
+        assert.equal(kidOf(token), kid);
+        const reply = await afterReload(
+          server,
+          () => me(server, token),
+          ({ status }) => status === 200,
+          RELOADED_FOR_UNKNOWN_SECONDS,
+        );
+        assert.equal(reply.status, 200);
+      } finally {
+        await second.close();
+      }
+    });
+  }
+
   it('a key that cannot be decrypted signs nobody in: no token is issued that would be refused', async () => {
-    const server = await start();
+    server.logged.length = 0;
     const before = (await login(server)).json;
     // As by a command with another SECRET_KEY. It also removes the key that signs now.
     const vault = openVault({ ...server.config, secretKey: newSecretKey() });
@@ -121,38 +147,4 @@ onEachEngine('signing keys', (engine) => {
     );
     assert.equal((await me(server, fixed.json.access_token)).status, 200);
   });
-
-  it('a replaced key is kept until the last token it signed has expired', async () => {
-    const server = await start();
-    const first = kidOf(await server.signIn());
-    const replacedAt = server.clock.now().getTime() + 60_000;
-    await server.clock.advance(60);
-    await rotate(server);
-    const removed = (afterMs: number) =>
-      removeKeysReplacedBefore(server.database, new Date(replacedAt + afterMs));
-    assert.deepEqual(await removed(-1000), []);
-    assert.deepEqual(await removed(60_000), [first]);
-    assert.deepEqual(await removed(600_000), [], 'the last key must stay');
-  });
-
-  if (engine === 'postgres') {
-    it('a server accepts a token of a key that another server has just created', async () => {
-      const server = await start();
-      const { kid } = await rotate(server);
-      const second = await startSecondServer(server);
-      try {
-        const token = await second.signIn();
-        assert.equal(kidOf(token), kid);
-        const reply = await afterReload(
-          server,
-          () => me(server, token),
-          ({ status }) => status === 200,
-          RELOADED_FOR_UNKNOWN_SECONDS,
-        );
-        assert.equal(reply.status, 200);
-      } finally {
-        await second.close();
-      }
-    });
-  }
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { decodeJwt } from 'jose';
 import {
   addUser,
@@ -22,12 +22,13 @@ const rotate = (deskbell: Deskbell, refresh_token: string) =>
 const list = (deskbell: Deskbell, token?: string) => deskbell.call('GET', SESSIONS, { token });
 const sessionOf = (refreshToken: string) => String(decodeJwt(refreshToken).jti);
 
-onEachEngine('a session that is not used', (engine) => {
-  const deskbell = useDeskbell(engine, { SESSION_IDLE_DAYS: '2' });
+onEachEngine('the sessions of a user', (engine) => {
+  const deskbell = useDeskbell(engine, { SESSION_IDLE_DAYS: '2', SESSIONS_PER_USER: '', TRUST_PROXY: '1' });
+  const from = (address: string) => ({ 'x-forwarded-for': address });
 
-  it('ends after SESSION_IDLE_DAYS, and every refresh prolongs it', async () => {
+  it('end after SESSION_IDLE_DAYS, and every refresh prolongs it', async () => {
     const { refresh_token } = (await login(deskbell)).json;
-    for (let time = 0; time < 3; time += 1) {
+    for (let time = 0; time < 2; time += 1) {
       await deskbell.clock.advance(2 * DAY_SECONDS - 60);
       assert.equal((await refresh(deskbell, refresh_token)).status, 200);
     }
@@ -39,7 +40,7 @@ onEachEngine('a session that is not used', (engine) => {
     assert.ok(!ids.includes(sessionOf(refresh_token)));
   });
 
-  it('is written at most once in five minutes', async () => {
+  it('are written at most once in five minutes', async () => {
     const { access_token, refresh_token } = (await login(deskbell)).json;
     const lastUsed = async () => (await list(deskbell, access_token)).json[0].last_used_at;
     const first = await lastUsed();
@@ -50,71 +51,6 @@ onEachEngine('a session that is not used', (engine) => {
     await refresh(deskbell, refresh_token);
     assert.notEqual(await lastUsed(), first);
   });
-});
-
-onEachEngine('rotating a refresh token', (engine) => {
-  const deskbell = useDeskbell(engine);
-  // On a busy machine seconds pass between two requests.
-  before(() => deskbell.clock.stop());
-  const signIn = async (): Promise<string> => (await login(deskbell)).json.refresh_token;
-
-  it('returns a new one that ends when the session ends', async () => {
-    const first = await signIn();
-    await deskbell.clock.advance(100);
-    const reply = await rotate(deskbell, first);
-    assert.equal(reply.status, 200, reply.text);
-    const { access_token, refresh_token, ...rest } = reply.json;
-    assert.deepEqual(rest, { token_type: 'bearer', expires_in: 900 });
-    assert.notEqual(refresh_token, first);
-    assert.ok(Math.abs(decodeJwt(refresh_token).exp! - decodeJwt(first).exp!) <= 1);
-    assert.equal((await me(deskbell, access_token)).status, 200);
-    assert.equal((await refresh(deskbell, refresh_token)).status, 200);
-  });
-
-  it('happens only if it is asked for', async () => {
-    const token = await signIn();
-    for (const query of ['', '?rotate=false', '?rotate=false&unknown=1']) {
-      const reply = await deskbell.call('POST', `/api/v1/auth/refresh${query}`, {
-        body: { refresh_token: token },
-      });
-      assert.deepEqual(Object.keys(reply.json), ['access_token', 'token_type', 'expires_in']);
-    }
-    const unclear = await deskbell.call('POST', '/api/v1/auth/refresh?rotate=maybe', {
-      body: { refresh_token: token },
-    });
-    assertError(unclear, 422, 'VALIDATION_ERROR', 'rotate');
-  });
-
-  it('a replaced token that is used again ends the session and its access tokens', async () => {
-    for (const use of [rotate, refresh]) {
-      const stolen = await signIn();
-      const { access_token, refresh_token } = (await rotate(deskbell, stolen)).json;
-      assertError(await use(deskbell, stolen), 401, 'INVALID_TOKEN');
-      assertError(await me(deskbell, access_token), 401, 'INVALID_TOKEN');
-      assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
-    }
-  });
-
-  it('a token that was replaced twice ends the session at once', async () => {
-    const first = await signIn();
-    const second = (await rotate(deskbell, first)).json.refresh_token;
-    const third = (await rotate(deskbell, second)).json.refresh_token;
-    assertError(await refresh(deskbell, first), 401, 'INVALID_TOKEN');
-    assertError(await refresh(deskbell, third), 401, 'INVALID_TOKEN');
-  });
-
-  it('two programs with one token are noticed, even if they rotate it at the same time', async () => {
-    const token = await signIn();
-    const replies = await Promise.all([rotate(deskbell, token), rotate(deskbell, token)]);
-    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 401]);
-    const { json } = replies.find(({ status }) => status === 200)!;
-    assertError(await refresh(deskbell, json.refresh_token), 401, 'INVALID_TOKEN');
-  });
-});
-
-onEachEngine('the sessions of a user', (engine) => {
-  const deskbell = useDeskbell(engine, { SESSIONS_PER_USER: '', TRUST_PROXY: '1' });
-  const from = (address: string) => ({ 'x-forwarded-for': address });
 
   it('are listed with their times and roughly their address, the last used first', async () => {
     const user = await addUser(deskbell);
@@ -179,6 +115,59 @@ onEachEngine('the sessions of a user', (engine) => {
     await until('its token is refused', async () => (await me(deskbell, unused.access_token)).status === 401);
     assert.equal((await me(deskbell, used.access_token)).status, 200);
   });
+
+  describe('rotating a refresh token', () => {
+    // On a busy machine seconds pass between two requests.
+    before(() => deskbell.clock.stop());
+    after(() => deskbell.clock.go());
+    const signIn = async (): Promise<string> => (await login(deskbell)).json.refresh_token;
+
+    it('returns a new one that ends when the session ends', async () => {
+      const first = await signIn();
+      await deskbell.clock.advance(100);
+      const reply = await rotate(deskbell, first);
+      assert.equal(reply.status, 200, reply.text);
+      const { access_token, refresh_token, ...rest } = reply.json;
+      assert.deepEqual(rest, { token_type: 'bearer', expires_in: 900 });
+      assert.notEqual(refresh_token, first);
+      assert.ok(Math.abs(decodeJwt(refresh_token).exp! - decodeJwt(first).exp!) <= 1);
+      assert.equal((await me(deskbell, access_token)).status, 200);
+      assert.equal((await refresh(deskbell, refresh_token)).status, 200);
+    });
+
+    it('happens only if it is asked for', async () => {
+      const body = { refresh_token: await signIn() };
+      for (const query of ['', '?rotate=false&unknown=1']) {
+        const reply = await deskbell.call('POST', `/api/v1/auth/refresh${query}`, { body });
+        assert.deepEqual(Object.keys(reply.json), ['access_token', 'token_type', 'expires_in']);
+      }
+      const unclear = await deskbell.call('POST', '/api/v1/auth/refresh?rotate=maybe', { body });
+      assertError(unclear, 422, 'VALIDATION_ERROR', 'rotate');
+    });
+
+    it('a replaced token that is used again ends the session and its access tokens', async () => {
+      for (const [times, use] of [
+        [1, rotate],
+        [1, refresh],
+        [2, refresh],
+      ] as const) {
+        const stolen = await signIn();
+        let latest = { access_token: '', refresh_token: stolen };
+        for (let n = 0; n < times; n += 1) latest = (await rotate(deskbell, latest.refresh_token)).json;
+        assertError(await use(deskbell, stolen), 401, 'INVALID_TOKEN');
+        assertError(await me(deskbell, latest.access_token), 401, 'INVALID_TOKEN');
+        assertError(await refresh(deskbell, latest.refresh_token), 401, 'INVALID_TOKEN');
+      }
+    });
+
+    it('two programs with one token are noticed, even if they rotate it at the same time', async () => {
+      const token = await signIn();
+      const replies = await Promise.all([rotate(deskbell, token), rotate(deskbell, token)]);
+      assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 401]);
+      const { json } = replies.find(({ status }) => status === 200)!;
+      assertError(await refresh(deskbell, json.refresh_token), 401, 'INVALID_TOKEN');
+    });
+  });
 });
 
 onEachEngine('the number of sessions', (engine) => {
@@ -186,7 +175,7 @@ onEachEngine('the number of sessions', (engine) => {
 
   it('can be set, and many sign-ins at once do not exceed it', async () => {
     const user = await addUser(deskbell);
-    await Promise.all(Array.from({ length: 12 }, () => login(deskbell, user)));
+    await Promise.all(Array.from({ length: 10 }, () => login(deskbell, user)));
     const open = 'select id from sessions where user_id = $1 and revoked_at is null';
     assert.equal((await deskbell.database.all(open, [user.id])).length, 4);
   });
