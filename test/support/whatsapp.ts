@@ -20,6 +20,10 @@ export interface WhatsApp {
   later(seconds: number): Promise<void>;
   /** Seconds until it is due. */
   dueIn(id: number): Promise<number>;
+  /** A customer, by default a new one, writes, and what waited for it is sent. Returns the number. */
+  customerWrites(phone?: string, message?: Record<string, unknown>): Promise<string>;
+  /** Meta reports a status, which is processed. */
+  report: Meta['report'];
   /** Waits until every webhook has arrived and nothing is due. */
   quiet(): Promise<void>;
 }
@@ -48,39 +52,13 @@ export function useWhatsApp(
   settings: Record<string, string> = {},
   portfolioLimit = 10_000,
 ): WhatsApp {
-  const whatsapp = {} as WhatsApp;
-  before(async () => {
-    Object.assign(whatsapp, await startWhatsApp(engine, settings, portfolioLimit));
-  });
-  beforeEach(() => whatsapp.deskbell.clock.stop());
-  // WhatsApp limits the messages within a second.
-  afterEach(async () => {
-    whatsapp.deskbell.clock.go();
-    await whatsapp.deskbell.clock.advance(1);
-  });
-  after(async () => {
-    await whatsapp.deskbell?.close();
-    await whatsapp.meta?.close();
-  });
-  return whatsapp;
-}
-
-async function startWhatsApp(
-  engine: Engine,
-  settings: Record<string, string>,
-  portfolioLimit: number,
-): Promise<WhatsApp> {
-  let now = () => new Date();
-  const meta = await startMeta({ now: () => now(), portfolioLimit });
-  const deskbell = await startDeskbell(engine, metaEnv(meta, settings));
-  now = deskbell.clock.now;
-  meta.webhookUrl = `${deskbell.url}/webhooks/whatsapp`;
-
+  const now = () => whatsapp.deskbell?.clock.now() ?? new Date();
   const whatsapp: WhatsApp = {
-    deskbell,
-    meta,
+    // Set before the first test.
+    deskbell: undefined as never,
+    meta: undefined as never,
     put(recipient, { mode = 'reply', content = 'At nine.', merchantId = 1, abandoned = false } = {}) {
-      return deskbell.database.transaction(async (tx) => {
+      return whatsapp.deskbell.database.transaction(async (tx) => {
         const id = await enqueue(tx, merchantId as MerchantId, {
           notificationId: 1,
           conversationId: 1,
@@ -95,12 +73,12 @@ async function startWhatsApp(
     },
     async send(recipient, options) {
       const id = await whatsapp.put(recipient, options);
-      deskbell.database.signal(DELIVERIES);
+      whatsapp.deskbell.database.signal(DELIVERIES);
       await whatsapp.quiet();
       return id;
     },
     async row(id) {
-      const row = await deskbell.database.one<DeliveryRecord>(
+      const row = await whatsapp.deskbell.database.one<DeliveryRecord>(
         `select key, state, waiting_for, reason, attempts, due_at, last_code, channel_message_id
           from deliveries where id = $1`,
         [id],
@@ -109,18 +87,42 @@ async function startWhatsApp(
       return row;
     },
     async later(seconds) {
-      await deskbell.clock.advance(seconds);
+      await whatsapp.deskbell.clock.advance(seconds);
       await whatsapp.quiet();
     },
     async dueIn(id) {
       return (Date.parse((await whatsapp.row(id)).due_at) - now().getTime()) / 1000;
     },
+    async customerWrites(phone = newPhone(), message = {}) {
+      await whatsapp.meta.customerWrites(phone, message);
+      await whatsapp.quiet();
+      return phone;
+    },
+    async report(message, status, extra) {
+      await whatsapp.meta.report(message, status, extra);
+      await whatsapp.quiet();
+    },
     async quiet() {
-      await deskbell.allSent();
-      await meta.reported();
-      await deskbell.allSent();
+      await whatsapp.deskbell.allSent();
+      await whatsapp.meta.reported();
+      await whatsapp.deskbell.allSent();
     },
   };
+  before(async () => {
+    whatsapp.meta = await startMeta({ now, portfolioLimit });
+    whatsapp.deskbell = await startDeskbell(engine, metaEnv(whatsapp.meta, settings));
+    whatsapp.meta.webhookUrl = `${whatsapp.deskbell.url}/webhooks/whatsapp`;
+  });
+  beforeEach(() => whatsapp.deskbell.clock.stop());
+  // WhatsApp limits the messages within a second.
+  afterEach(async () => {
+    whatsapp.deskbell.clock.go();
+    await whatsapp.deskbell.clock.advance(1);
+  });
+  after(async () => {
+    await whatsapp.deskbell?.close();
+    await whatsapp.meta?.close();
+  });
   return whatsapp;
 }
 

@@ -41,7 +41,10 @@ describe('a new channel', () => {
   const command = async (line: string, { input = '', env = {} } = {}) => {
     let printed = '';
     Object.assign(process.env, env);
-    Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true });
+    Object.defineProperty(process, 'stdin', {
+      value: Readable.from([Buffer.from(input)]),
+      configurable: true,
+    });
     await runProgram(line.replace('MERCHANT', `--merchant ${shop.id}`).split(' '), {
       async print(text) {
         printed += `${text}\n`;
@@ -73,9 +76,10 @@ describe('a new channel', () => {
   });
 
   it('is shown by the API, without its secret, and delivers an answer', async () => {
+    // Settings are read again after five seconds.
+    await deskbell.clock.advance(5);
     const { channel, own, settings } = (await shop.get('/channel')).json;
     assert.deepEqual([channel, own, settings], ['logbook', true, { file, loud: true }]);
-    await deskbell.clock.advance(5);
     await shop.answer(await shop.raise());
     await deskbell.allSent();
     assert.match(readFileSync(file, 'utf8'), /^top-secret \+\d+ YES, A COLOMBIAN ONE\.\n$/);

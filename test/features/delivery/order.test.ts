@@ -15,9 +15,7 @@ interface Servers {
   first: Deskbell;
   receiver: Receiver;
   /** Queues messages of Aurora. */
-  put(
-    ...messages: { recipient: string; content: string; mode?: 'reply' | 'campaign' }[]
-  ): Promise<number[]>;
+  put(...messages: { recipient: string; content: string; mode?: 'reply' | 'campaign' }[]): Promise<number[]>;
   /** Moves every clock at once, and waits until nothing is due. */
   later(seconds: number): Promise<void>;
   /** Moves the clocks until everything is sent. */
@@ -87,9 +85,7 @@ onEachEngine('campaigns under a daily limit', (engine) => {
         due_at: string;
         state: string;
         waiting_for: string;
-      }>(
-        `select recipient, due_at, state, waiting_for from deliveries where state <> 'sent' order by id`,
-      );
+      }>(`select recipient, due_at, state, waiting_for from deliveries where state <> 'sent' order by id`);
       assert.deepEqual(
         rest.map(({ recipient, state, waiting_for }) => [recipient, state, waiting_for]),
         range((day + 1) * LIMIT, 40).map((n) => [phoneOf(n), 'waiting', 'limit']),

@@ -69,8 +69,7 @@ onEachEngine('a merchant’s country', (engine) => {
       'Line 4: phone has too few digits for its country.',
       'Line 5: phone is not a phone number.',
     ];
-    const noCountry =
-      'Line 2: phone has no country code; write it with + and the country code in front.';
+    const noCountry = 'Line 2: phone has no country code; write it with + and the country code in front.';
     const all: [string, string][] = [
       ['a', '+14155552671'],
       ['b', '+34611550101'],

@@ -129,6 +129,7 @@ onEachEngine('messages by webhook', (engine) => {
     assert.equal(receiver.received.length, 2);
     const log = deskbell.logged.join('');
     const { WEBHOOK_SECRET } = webhookEnv(receiver);
-    for (const secret of [WEBHOOK_SECRET.slice(6), PHONE, '5550199', 'decaf']) assert.ok(!log.includes(secret));
+    for (const secret of [WEBHOOK_SECRET.slice(6), PHONE, '5550199', 'decaf'])
+      assert.ok(!log.includes(secret));
   });
 });

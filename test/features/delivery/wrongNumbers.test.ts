@@ -1,33 +1,34 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
-import { answer, ask, INBOX, page } from '../../support/inbox.ts';
-import { assertError, NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from '../../support/server.ts';
-import { CONVERSATIONS } from '../../support/talking.ts';
+import { before, it } from 'node:test';
+import { type Merchant, newMerchant } from '../../support/merchants.ts';
+import { assertError, onEachEngine, useDeskbell } from '../../support/server.ts';
 import { newPhone } from '../../support/whatsapp.ts';
 
-const ASK = '/api/v1/ask';
-
 onEachEngine('a number that somebody has fixed', (engine) => {
+  // Not a shared server: a test stops the clock.
   const deskbell = useDeskbell(engine);
-  const owners = useOwners(deskbell);
-  const call = (method: string, path: string, body?: unknown) =>
-    deskbell.call(method, path, { token: owners.aurora, ...(body === undefined ? {} : { body }) });
+  let shop: Merchant;
+  before(async () => {
+    shop = await newMerchant(deskbell);
+  });
 
   let count = 0;
   const next = () => {
     count += 1;
     return count;
   };
-  const newConversation = async (customer_phone: string, reference = `fixed-${next()}`) => {
-    const body = { reference, customer_name: 'Lucía', customer_phone };
-    return (await call('POST', `${CONVERSATIONS}/`, body)).json;
-  };
-  const phoneOf = async (id: number) => (await call('GET', `${CONVERSATIONS}/${id}`)).json.customer_phone;
+  const newConversation = async (customer_phone: string, reference = `fixed-${next()}`) =>
+    (await shop.post('/conversation/', { reference, customer_name: 'Lucía', customer_phone })).json;
+  const phoneOf = async (id: number) => (await shop.get(`/conversation/${id}`)).json.customer_phone;
+  const ask = (conversation_id: number, lead_phone?: string) =>
+    shop.raise({
+      ...{ notification_type: 'user_question_request', conversation_id },
+      context: { question: `Which one, ${next()}?`, ...(lead_phone === undefined ? {} : { lead_phone }) },
+    });
   /** An answered question, whose message is in this state. */
   const answered = async (conversationId: number, lead_phone?: string, state = 'failed') => {
-    const context = { conversationId, ...(lead_phone === undefined ? {} : { lead_phone }) };
-    const id = await ask(deskbell, owners.aurora, `Which one, ${next()}?`, context);
-    await answer(deskbell, owners.aurora, id, { answer: 'This one.' });
+    const id = await ask(conversationId, lead_phone);
+    await shop.answer(id, 'This one.');
     await deskbell.allSent();
     await setState(id, state);
     return id;
@@ -38,12 +39,12 @@ onEachEngine('a number that somebody has fixed', (engine) => {
       [id, state],
     );
   const fix = async (id: number, phone: string) => {
-    const reply = await call('POST', `${NOTIFICATIONS}/${id}/recipient`, { phone });
+    const reply = await shop.post(`/notification/${id}/recipient`, { phone });
     assert.equal(reply.status, 200, reply.text);
     await deskbell.allSent();
   };
-  const deliveryOf = async (id: number) =>
-    (await page(deskbell, owners.aurora, { ids: String(id) })).items[0].delivery;
+  const itemOf = async (id: number) => (await shop.get(`/inbox?ids=${id}`)).json.items[0];
+  const deliveryOf = async (id: number) => (await itemOf(id)).delivery;
   const sentTo = async (id: number) => {
     const { state, recipient } = await deliveryOf(id);
     return ['sent', 'delivered', 'read'].includes(state) ? recipient : state;
@@ -72,9 +73,9 @@ onEachEngine('a number that somebody has fixed', (engine) => {
       [another, other],
     ] as const)
       assert.equal((await deliveryOf(one)).recipient, recipient);
-    const [item] = (await page(deskbell, owners.aurora, { ids: String(second) })).items;
-    assert.deepEqual([item.attention.kind, item.attention.code], ['failed', 'number_fixed']);
-    await call('POST', `${INBOX}/attention/send-again`, { ids: [second] });
+    const { attention } = await itemOf(second);
+    assert.deepEqual([attention.kind, attention.code], ['failed', 'number_fixed']);
+    await shop.post('/inbox/attention/send-again', { ids: [second] });
     await deskbell.allSent();
     assert.equal(await sentTo(second), right);
   });
@@ -86,8 +87,7 @@ onEachEngine('a number that somebody has fixed', (engine) => {
     const other = await newConversation(wrong);
     const failed = await answered(id);
     const send = async (conversationId: number, text: string, undo_seconds: number) =>
-      (await call('POST', `${CONVERSATIONS}/${conversationId}/send`, { text, undo_seconds })).json
-        .delivery_id;
+      (await shop.post(`/conversation/${conversationId}/send`, { text, undo_seconds })).json.delivery_id;
     // The second waits behind the first, and the third, of another conversation, behind both.
     const ids = [await send(id, 'First', 60), await send(id, 'Second', 0), await send(other.id, 'Third', 0)];
     await deskbell.allSent();
@@ -165,7 +165,7 @@ onEachEngine('a number that somebody has fixed', (engine) => {
     const { id, reference } = await newConversation(wrong);
     await fix(await answered(id), right);
     const asked = async (customer: object) => {
-      const reply = await call('POST', ASK, { question: `Is it there, ${next()}?`, customer });
+      const reply = await shop.post('/ask', { question: `Is it there, ${next()}?`, customer });
       assert.equal(reply.status, 200, reply.text);
       return reply.json.conversation_id;
     };
@@ -177,7 +177,7 @@ onEachEngine('a number that somebody has fixed', (engine) => {
     assert.equal(await nextGoesTo(id, wrong), right);
     // Another number is still another one.
     assertError(
-      await call('POST', ASK, { question: 'And this one?', customer: { reference, phone: newPhone() } }),
+      await shop.post('/ask', { question: 'And this one?', customer: { reference, phone: newPhone() } }),
       422,
       'VALIDATION_ERROR',
       'customer.phone',
@@ -193,10 +193,9 @@ onEachEngine('a number that somebody has fixed', (engine) => {
     const [wrong, right] = [newPhone(), newPhone()];
     const { id } = await newConversation(wrong);
     const recipientOf = async (notification: number) =>
-      (await call('GET', `${NOTIFICATIONS}/${notification}`)).json.recipient;
+      (await shop.get(`/notification/${notification}`)).json.recipient;
     const failed = await answered(id, wrong);
-    const pending = await ask(deskbell, owners.aurora, 'Pending?', { conversationId: id, lead_phone: wrong });
-    const plain = await ask(deskbell, owners.aurora, 'Without a number?', { conversationId: id });
+    const [pending, plain] = [await ask(id, wrong), await ask(id)];
     assert.deepEqual([await recipientOf(pending), await recipientOf(plain)], [wrong, wrong]);
     await fix(failed, right);
     for (const one of [failed, pending, plain]) assert.equal(await recipientOf(one), right);

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { describe, it } from 'node:test';
 import { openConnection } from '../../support/process.ts';
-import { assertError, onEachEngine } from '../../support/server.ts';
+import { assertError } from '../../support/server.ts';
 import { bodyWith, META, signed, slowCall } from '../../support/stand-ins/meta.ts';
 import { useWhatsApp } from '../../support/whatsapp.ts';
 
 const WEBHOOK = '/webhooks/whatsapp';
-onEachEngine('calls to the WhatsApp webhook that are not from Meta', (engine) => {
-  const whatsapp = useWhatsApp(engine);
+
+describe('calls to the WhatsApp webhook that are not from Meta', () => {
+  const whatsapp = useWhatsApp('sqlite', { TRUST_PROXY: '1' });
   const LIMIT = 60;
+  const SLOW = 20;
   const body = bodyWith({ statuses: [] });
   const call = (headers: Record<string, string>, sent = body) =>
     whatsapp.deskbell.call('POST', WEBHOOK, { body: sent, headers });
@@ -47,36 +49,24 @@ onEachEngine('calls to the WhatsApp webhook that are not from Meta', (engine) =>
     assert.match(await connection.until(/\r\n\r\n/), /^HTTP\/1\.1 403 /);
     connection.socket.destroy();
   });
-});
-
-onEachEngine('large bodies from many addresses to the WhatsApp webhook', (engine) => {
-  const whatsapp = useWhatsApp(engine, { TRUST_PROXY: '1' });
-  const SLOW = 20;
-  const small = bodyWith({ statuses: [] });
-  const large = small + ' '.repeat(200_000);
-  const call = async (address: string, body: string) =>
-    (
-      await whatsapp.deskbell.call('POST', WEBHOOK, {
-        body,
-        headers: { ...signed(body)[1], 'x-forwarded-for': address },
-      })
-    ).status;
-  const openSlow = (address: string) =>
-    openConnection(Number(new URL(whatsapp.deskbell.url).port), slowCall(address));
 
   it('do not keep out a signed one, which waits for nobody if its address has sent one before', async () => {
+    const callFrom = async (address: string, sent: string) =>
+      (await call({ ...signed(sent)[1], 'x-forwarded-for': address }, sent)).status;
+    const large = body + ' '.repeat(200_000);
     let ended = 0;
     const connections = [];
     for (let n = 1; n <= SLOW; n += 1) {
-      const connection = await openSlow(`198.51.100.${n}`);
+      const { port } = new URL(whatsapp.deskbell.url);
+      const connection = await openConnection(Number(port), slowCall(`198.51.100.${n}`));
       void connection.closed.then(() => {
         ended += 1;
       });
       connections.push(connection);
     }
-    assert.equal(await call('203.0.113.1', small), 200);
-    const fromNewAddress = call('203.0.113.2', large);
-    assert.equal(await call('203.0.113.1', large), 200);
+    assert.equal(await callFrom('203.0.113.1', body), 200);
+    const fromNewAddress = callFrom('203.0.113.2', large);
+    assert.equal(await callFrom('203.0.113.1', large), 200);
     // In one queue with the slow ones, sixteen of them would have had their turns first.
     assert.ok(ended < 16, `${ended} slow calls had ended before it`);
     assert.equal(await fromNewAddress, 200);

@@ -24,19 +24,16 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
   }
 
   it('is stored once in the newest conversation, also if Meta repeats it, even after it was forgotten', async () => {
-    const { deskbell, meta } = whatsapp;
+    const { deskbell } = whatsapp;
     const phone = newPhone();
     const older = await add(AURORA_ID, phone);
     const newest = await add(AURORA_ID, phone);
     const message = { id: 'wamid.once', text: { body: 'Is it organic?' } };
     const at = new Date(Math.floor(deskbell.clock.now().getTime() / 1000) * 1000).toISOString();
-    await Promise.all([1, 2, 3].map(() => meta.customerWrites(phone, message)));
-    await whatsapp.quiet();
-    await meta.customerWrites(phone, message);
-    await whatsapp.quiet();
+    await Promise.all([1, 2, 3].map(() => whatsapp.customerWrites(phone, message)));
+    await whatsapp.customerWrites(phone, message);
     await deskbell.database.run('delete from inbound_updates');
-    await meta.customerWrites(phone, message);
-    await whatsapp.quiet();
+    await whatsapp.customerWrites(phone, message);
     const messages = await read(newest);
     assert.deepEqual(messages, [
       {
@@ -54,11 +51,10 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
   });
 
   it('is stored for each merchant whose channel received it, and for no other', async () => {
-    const { deskbell, meta } = whatsapp;
+    const { deskbell } = whatsapp;
     const phone = newPhone();
     const [ours, theirs] = [await add(AURORA_ID, phone), await add(BOREALIS_ID, phone)];
-    await meta.customerWrites(phone, { text: { body: 'To both.' } });
-    await whatsapp.quiet();
+    await whatsapp.customerWrites(phone, { text: { body: 'To both.' } });
     assert.deepEqual(textsOf(await read(ours)), ['To both.']);
     assert.deepEqual(textsOf(await read(theirs, BOREALIS)), ['To both.']);
 
@@ -71,14 +67,12 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
     const channel = { type: WHATSAPP, settings };
     await setOwnChannel(deskbell.database, vault, BOREALIS_ID, channel, deskbell.clock.now());
     await deskbell.clock.advance(5);
-    await meta.customerWrites(phone, { text: { body: 'To one.' } });
-    await whatsapp.quiet();
+    await whatsapp.customerWrites(phone, { text: { body: 'To one.' } });
     assert.deepEqual(textsOf(await read(ours)), ['To both.', 'To one.']);
     assert.deepEqual(textsOf(await read(theirs, BOREALIS)), ['To both.']);
   });
 
   it('is described if it is not a text, and a call is no message', async () => {
-    const { meta } = whatsapp;
     const phone = newPhone();
     const id = await add(AURORA_ID, phone);
     const KINDS: [message: Record<string, unknown>, text: string | undefined][] = [
@@ -96,8 +90,7 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
       [{ type: undefined }, undefined],
     ];
     for (const [message] of KINDS) {
-      await meta.customerWrites(phone, { text: undefined, ...message });
-      await whatsapp.quiet();
+      await whatsapp.customerWrites(phone, { text: undefined, ...message });
     }
     assert.deepEqual(
       textsOf(await read(id)),
@@ -106,10 +99,9 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
   });
 
   it('only opens the window if the merchant has no conversation with this customer', async () => {
-    const { deskbell, meta } = whatsapp;
+    const { deskbell } = whatsapp;
     const phone = newPhone();
-    await meta.customerWrites(phone, { text: { body: 'Nobody knows me.' } });
-    await whatsapp.quiet();
+    await whatsapp.customerWrites(phone, { text: { body: 'Nobody knows me.' } });
     const rows = await deskbell.database.all(
       `select id from conversation_messages where text = 'Nobody knows me.'
         union all select id from conversations where customer_phone = $1`,

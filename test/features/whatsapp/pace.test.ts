@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../../../src/config.ts';
-import type { Database, Engine } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/database.ts';
 import { migrate } from '../../../src/database/migrate.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import {
@@ -11,14 +10,8 @@ import {
   reserveTurn,
   type Turn,
 } from '../../../src/delivery/channels/whatsapp/pace.ts';
-import { DELIVERIES } from '../../../src/delivery/queue/enqueue.ts';
-import { insertMerchant } from '../../../src/merchants/store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/databases.ts';
-import { run } from '../../support/process.ts';
-import { MAIN } from '../../support/program.ts';
-import { enqueue, FIRST } from '../../support/sending.ts';
 import { onEachEngine } from '../../support/server.ts';
-import { META, type Meta, metaEnv, startMeta } from '../../support/stand-ins/meta.ts';
 
 const START = Date.parse('2026-01-15T09:30:00.000Z');
 const at = (ms: number) => new Date(START + ms);
@@ -69,12 +62,12 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
   it('sends at most 80 messages in any second', async () => {
     const channel = newChannel();
     const times: number[] = [];
-    for (let ms = 0; ms < 2500; ms += 10) {
+    for (let ms = 0; ms < 1500; ms += 10) {
       const time = turnAt(await reserveTurn(worker(ms / 10), channel, `+${ms}`, at(ms)));
       if (time !== undefined) times.push(time);
     }
     for (const from of times) assert.ok(times.filter((ms) => ms >= from && ms < from + 1000).length <= 80);
-    assert.ok(times.length > 150, `${times.length} in 2.5 s`);
+    assert.ok(times.length > 90, `${times.length} in 1.5 s`);
   });
 
   it('makes a message wait if its slot is more than a second away, and does not count it for the customer', async () => {
@@ -106,12 +99,10 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
   it('removes only customers whose limit is free again', async () => {
     const [database] = workers;
     const channel = newChannel();
-    for (let from = 0; from < 2500; from += 500) {
-      const rows = Array.from({ length: 500 }, (_, n) => `('idle', '+${from + n}', ${START})`);
-      await database!.run(
-        `insert into send_pace (channel_id, recipient, free_at_ms) values ${rows.join(', ')}`,
-      );
-    }
+    await database!.run(
+      `with recursive n (i) as (select 1 union all select i + 1 from n where i < 2500)
+        insert into send_pace (channel_id, recipient, free_at_ms) select 'idle', concat('+', i), ${START} from n`,
+    );
     for (let n = 0; n < 45; n += 1) await reserveTurn(database!, channel, '+1', at(0));
     await removeIdlePace(database!, at(1000));
     const idle = await database!.all(`select recipient from send_pace where channel_id = 'idle'`);
@@ -119,103 +110,3 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
     assert.ok('mustWait' in (await reserveTurn(database!, channel, '+1', at(1000))));
   });
 });
-
-/** Counts at WhatsApp's side, with separate processes as operators run them. */
-onEachEngine('WhatsApp’s own limits', (engine) => {
-  const CUSTOMERS = 200;
-  const OFTEN = '+3546600000';
-  let meta: Meta;
-  let testDatabase: TestDatabase;
-  before(async () => {
-    meta = await startMeta({ now: () => new Date(), portfolioLimit: 10_000 });
-    meta.statuses = [];
-    testDatabase = await createTestDatabase(engine);
-  });
-  after(async () => {
-    await meta.close();
-    await testDatabase.remove();
-  });
-
-  it(`are respected by ${engine === 'postgres' ? 'two workers together' : 'the server'}`, async () => {
-    const recipients = [
-      ...Array.from({ length: CUSTOMERS }, (_, n) => `+35467${String(n).padStart(5, '0')}`),
-      ...Array.from({ length: 60 }, () => OFTEN),
-    ];
-    await addMerchant(testDatabase);
-    if (engine === 'sqlite') await fillQueue(testDatabase, recipients);
-    const settings = {
-      ...testDatabase.env,
-      ...metaEnv(meta, { WHATSAPP_TEMPLATE: META.template }),
-      CHANNEL_DAILY_LIMIT: '100000',
-      DEMO: 'false',
-      PORT: '0',
-    };
-    const processes = startSenders(engine, settings);
-    if (engine === 'postgres') {
-      // Only now: a worker that starts earlier than the other could send everything alone.
-      for (const program of processes) await program.waitForOutput(/sending messages/);
-      await fillQueue(testDatabase, recipients);
-    }
-    const sentTo = (isMatch: (phone: string) => boolean) =>
-      meta.accepted.filter(({ to }) => isMatch(to)).map(({ atMs }) => atMs);
-    for (let waits = 0; waits < 2400; waits += 1) {
-      if (
-        sentTo((phone) => phone !== OFTEN).length === CUSTOMERS &&
-        sentTo((phone) => phone === OFTEN).length >= 45
-      )
-        break;
-      await sleep(50);
-    }
-    await Promise.all(processes.map((program) => program.stop()));
-
-    assert.equal(sentTo((phone) => phone !== OFTEN).length, CUSTOMERS);
-    // 130429: more than 80 in a second. 131056: too many to one customer.
-    assert.deepEqual(meta.refused, []);
-    const all = sentTo(() => true);
-    for (const from of all) {
-      const count = all.filter((ms) => ms >= from && ms < from + 1000).length;
-      assert.ok(count <= 80, `${count} within a second`);
-    }
-    const often = sentTo((phone) => phone === OFTEN);
-    const seconds = (often.at(-1)! - often[0]!) / 1000;
-    assert.ok(often.length >= 45 && often.length <= 46 + seconds / 6, `${often.length} in ${seconds} s`);
-    const turned = processes.map((program) => program.stdout());
-    if (engine === 'postgres') {
-      for (const text of turned) assert.doesNotMatch(text, /Stopped after 0 attempts/);
-    }
-  });
-});
-
-async function withDatabase(
-  { env }: TestDatabase,
-  work: (database: Database) => Promise<void>,
-): Promise<void> {
-  const database = await openDatabase(readConfig(env), 'serve');
-  try {
-    await work(database);
-  } finally {
-    await database.close();
-  }
-}
-
-const addMerchant = (testDatabase: TestDatabase) =>
-  withDatabase(testDatabase, async (database) => {
-    await migrate(database, () => new Date());
-    await insertMerchant(database, 'Aurora', new Date());
-  });
-
-/** Also wakes the workers that run. */
-const fillQueue = (testDatabase: TestDatabase, recipients: readonly string[]) =>
-  withDatabase(testDatabase, async (database) => {
-    const delivery = { notificationId: 1, conversationId: 1, mode: 'reply', content: 'At nine.' } as const;
-    await database.transaction(async (tx) => {
-      for (const recipient of recipients)
-        await enqueue(tx, FIRST, { ...delivery, recipient, at: new Date() });
-    });
-    database.signal(DELIVERIES);
-  });
-
-function startSenders(engine: Engine, settings: Record<string, string>) {
-  const work = [process.execPath, MAIN, 'work'];
-  return engine === 'postgres' ? [run(settings, work), run(settings, work)] : [run(settings)];
-}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { onEachEngine } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
-import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
+import { useWhatsApp } from '../../support/whatsapp.ts';
 
 onEachEngine('a status from WhatsApp', (engine) => {
   const whatsapp = useWhatsApp(engine);
@@ -11,20 +11,15 @@ onEachEngine('a status from WhatsApp', (engine) => {
     whatsapp.meta.statuses = [];
   });
 
-  const state = async (id: number) => {
-    await whatsapp.quiet();
-    return (await whatsapp.row(id)).state;
-  };
+  const { report } = whatsapp;
+  const state = async (id: number) => (await whatsapp.row(id)).state;
   /** A message to a customer who wrote. It was sent, and its statuses are still to come. */
   const sentMessage = async () => {
-    const phone = newPhone();
-    await whatsapp.meta.customerWrites(phone);
-    const id = await whatsapp.send(phone);
+    const id = await whatsapp.send(await whatsapp.customerWrites());
     return { id, sent: whatsapp.meta.accepted.at(-1)! };
   };
 
   it('never moves a delivery back, even if statuses come late, twice or out of order', async () => {
-    const { meta } = whatsapp;
     const { id, sent } = await sentMessage();
     const STEPS = [
       ['delivered', 'delivered'],
@@ -36,7 +31,7 @@ onEachEngine('a status from WhatsApp', (engine) => {
       ['failed', 'read'],
     ] as const;
     for (const [status, expected] of STEPS) {
-      await meta.report(sent, status, { errors: [{ code: 131026 }] });
+      await report(sent, status, { errors: [{ code: 131026 }] });
       assert.equal(await state(id), expected, status);
     }
     const { database } = whatsapp.deskbell;
@@ -51,29 +46,27 @@ onEachEngine('a status from WhatsApp', (engine) => {
   });
 
   it('finds the delivery by WhatsApp’s own id if the key is missing, and ignores other messages', async () => {
-    const { meta } = whatsapp;
     const { id, sent } = await sentMessage();
-    await meta.report(sent, 'delivered', { biz_opaque_callback_data: undefined });
+    await report(sent, 'delivered', { biz_opaque_callback_data: undefined });
     assert.equal(await state(id), 'delivered');
-    await meta.report({ ...sent, wamid: 'wamid.other', key: 'other-app' }, 'read');
+    await report({ ...sent, wamid: 'wamid.other', key: 'other-app' }, 'read');
     assert.equal(await state(id), 'delivered');
   });
 
   it('retries once for a failure that is reported twice, and ignores its late "sent"', async () => {
-    const { meta, deskbell } = whatsapp;
     const { id, sent } = await sentMessage();
     const failure = { errors: [{ code: 130429 }] };
-    await meta.report(sent, 'failed', failure);
+    await report(sent, 'failed', failure);
     assert.equal(await state(id), 'queued');
-    await meta.report(sent, 'sent');
+    await report(sent, 'sent');
     assert.equal(await state(id), 'queued');
-    await deskbell.clock.advance(5);
+    await whatsapp.later(5);
     assert.equal(await state(id), 'sent');
-    assert.equal(meta.tally().get(sent.key), 2);
-    await meta.report(sent, 'failed', { ...failure, timestamp: timestamp() });
+    assert.equal(whatsapp.meta.tally().get(sent.key), 2);
+    await report(sent, 'failed', { ...failure, timestamp: timestamp() });
     assert.deepEqual([await state(id), (await whatsapp.row(id)).attempts], ['sent', 2]);
     // A failure of an earlier message says nothing about the last one.
-    await meta.report({ ...sent, wamid: 'wamid.earlier' }, 'failed', failure);
+    await report({ ...sent, wamid: 'wamid.earlier' }, 'failed', failure);
     assert.equal(await state(id), 'sent');
   });
 
@@ -83,9 +76,7 @@ onEachEngine('a status from WhatsApp', (engine) => {
       ['delivered', 'delivered'],
       ['failed', 'failed'],
     ] as const) {
-      const phone = newPhone();
-      await meta.customerWrites(phone);
-      await whatsapp.quiet();
+      const phone = await whatsapp.customerWrites();
       const answered = Promise.withResolvers<void>();
       meta.next({ answersAfter: answered.promise });
       const taken = meta.accepted.length;
@@ -95,6 +86,7 @@ onEachEngine('a status from WhatsApp', (engine) => {
       await meta.report(meta.accepted.at(-1)!, status, { errors: [{ code: 131026 }] });
       await until('the status is processed', async () => (await whatsapp.row(id)).state !== 'sending');
       answered.resolve();
+      await whatsapp.quiet();
       assert.equal(await state(id), expected);
     }
   });
