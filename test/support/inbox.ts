@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { MerchantId } from '../../src/contract/ids.ts';
 import { indexNext } from '../../src/notifications/inbox/search/indexer.ts';
-import { type Deskbell, NOTIFICATIONS, raise } from './server.ts';
+import type { Merchant } from './merchants.ts';
+import { type CallOptions, type Deskbell, NOTIFICATIONS, type Reply, raise } from './server.ts';
 
 export const INBOX = '/api/v1/inbox';
 
@@ -47,3 +48,32 @@ export async function indexAll(
 ): Promise<void> {
   for (const id of merchantIds) while ((await indexNext(database, id as MerchantId)) > 0);
 }
+
+/** The inbox of a merchant. `shop` may be opened later. */
+export const inboxOf = (shop: Merchant) => {
+  const list = async (query: Record<string, string> = {}, options: CallOptions = {}) => {
+    const reply = await shop.get(`/inbox?${new URLSearchParams(query)}`, options);
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json;
+  };
+  return {
+    page: list,
+    idsOf: async (query?: Record<string, string>, options?: CallOptions) => idsIn(await list(query, options)),
+    /** All pages, and no page is larger than the limit. */
+    async allPages(query: Record<string, string>) {
+      const items: Reply['json'][] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const one: Reply['json'] = await list({ ...query, ...(cursor && { cursor }) });
+        assert.ok(one.items.length <= Number(query.limit));
+        items.push(...one.items);
+        cursor = one.next_cursor;
+      }
+      return items;
+    },
+    async counts(query: Record<string, string> = {}, options: CallOptions = {}) {
+      const reply = await shop.get(`/inbox/counts?${new URLSearchParams(query)}`, options);
+      assert.equal(reply.status, 200, reply.text);
+      return reply.json;
+    },
+  };
+};

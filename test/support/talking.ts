@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import type { MerchantId } from '../../src/contract/ids.ts';
 import type { Turn } from '../../src/contract/timeline.ts';
 import { upsertConversation } from '../../src/conversations/store.ts';
-import { AURORA, type Deskbell, raise } from './server.ts';
+import type { Merchant } from './merchants.ts';
+import { AURORA, type CallOptions, type Deskbell, raise } from './server.ts';
 import { newPhone } from './whatsapp.ts';
 
 export const CONVERSATIONS = '/api/v1/conversation';
@@ -50,6 +51,28 @@ export function useTalking(deskbell: Deskbell, owner = AURORA, merchantId = 1 as
   }
   const send = (id: number, body: unknown, headers = {}) => call('POST', `${id}/send`, body, headers);
   return { call, newConversation, record, timeline, turns, question, answer, send };
+}
+
+/** The same for a merchant, who may be opened later. */
+export function talkingOf(shop: Merchant) {
+  const pathOf = (id: number) => `/conversation/${id}`;
+  async function timeline(id: number, query = '') {
+    const { status, json, text } = await shop.get(`${pathOf(id)}/timeline${query}`);
+    assert.equal(status, 200, text);
+    return json as { items: Turn[]; next_before: string | null; sending: string; conversation: Json };
+  }
+  return {
+    timeline,
+    turns: async (id: number) => (await timeline(id)).items,
+    async record(id: number, ...messages: object[]) {
+      const { status, text } = await shop.post(`${pathOf(id)}/messages`, { messages });
+      assert.equal(status, 200, text);
+    },
+    question: (conversation_id: number, question: string) =>
+      shop.raise({ notification_type: 'user_question_request', conversation_id, context: { question } }),
+    send: (id: number, body: unknown, options?: CallOptions) =>
+      shop.post(`${pathOf(id)}/send`, body, options),
+  };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests check responses of any shape

@@ -1,159 +1,131 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { it } from 'node:test';
-import { useGroups } from '../../support/grouping.ts';
-import { createKey } from '../../support/machineKeys.ts';
-import { assertError, onEachEngine, raise, SUPPORT } from '../../support/server.ts';
-import { until } from '../../support/shops.ts';
+import { describe, it } from 'node:test';
+import { useHeld } from '../../support/holding.ts';
+import { useMerchant } from '../../support/merchants.ts';
+import { assertError, type CallOptions, onEachEngine, SUPPORT } from '../../support/server.ts';
 
 const DONE = 'Notification answered.';
 const ALREADY = 'This notification has already been answered and cannot be answered again.';
+const MANY = Array.from({ length: 101 }, (_, n) => 500_000_000 + n);
+const isAnswered = ({ status }: { status: string }) => status === 'answered';
 
 onEachEngine('one answer for many', (engine) => {
-  const { deskbell, tokens, call, ask, answerMany } = useGroups(engine);
+  const held = useHeld(engine);
+  const { shop, ask, answer, show, release, messagesOf, documentsWith, eventsOf } = held;
+  const other = useMerchant(engine);
 
+  const answerMany = (ids: readonly unknown[], body: string | object = 'Yes, we do.', options?: CallOptions) =>
+    held.many('answer', { ids, ...(typeof body === 'string' ? { answer: body } : body) }, options);
   const answered = (id: number) => ({ id, status: 'answered', message: DONE });
   const refused = (id: number, code = 'ALREADY_ANSWERED', message = ALREADY) => ({
     ...{ id, status: 'refused', message, code },
   });
-  const askAll = async (question: string, count: number) => {
+  const askAll = async (...questions: string[]) => {
     const ids: number[] = [];
-    for (let n = 0; n < count; n += 1) ids.push(await ask(question, { lead_phone: `+3461155${1000 + n}` }));
+    for (const question of questions) ids.push(await ask(question));
     return ids;
   };
-  const count = async (sql: string, ...params: (number | string)[]) =>
-    (await deskbell.database.one<{ n: number }>(`select count(*) as n from ${sql}`, params))!.n;
-  const messagesOf = (id: number) => count('deliveries where merchant_id = 1 and notification_id = $1', id);
-  const documentsWith = (body: string) => count('documents where merchant_id = 1 and body = $1', body);
+  const askTimes = (count: number, question: string) => askAll(...Array<string>(count).fill(question));
+  const wordingsOf = async (id: number): Promise<string[]> =>
+    (await held.document(id)).wordings.map(({ text }: { text: string }) => text).sort();
 
   it('reaches each customer once, and is learned once', async () => {
-    const ids = await askAll('Do you sell gift boxes?', 3);
-    const { status, json } = await answerMany(ids, { answer: 'Yes, in two sizes.' });
+    const ids = await askTimes(3, 'Do you sell gift boxes?');
+    const { status, json } = await answerMany(ids, 'Yes, in two sizes.');
     assert.equal(status, 200);
     assert.deepEqual(json.results, ids.map(answered));
     assert.equal(await documentsWith('Yes, in two sizes.'), 1);
-    const document = (
-      await deskbell.call('GET', `/api/v1/knowledge/${json.document_id}`, { token: tokens.aurora })
-    ).json;
+    const document = await held.document(json.document_id);
     assert.deepEqual([document.title, document.body], ['Do you sell gift boxes?', 'Yes, in two sizes.']);
     for (const id of ids) {
-      const { json: one } = await call('GET', String(id));
-      assert.deepEqual([one.status, one.answer], ['answered', { answer: 'Yes, in two sizes.' }]);
-      assert.equal(one.answered_by, 'Alma Reyes');
-      assert.equal(await messagesOf(id), 1);
-      assert.equal(
-        (await count(`new_events where notification_id = $1 and type = 'notification.answered'`, id)) +
-          (await count(`events where notification_id = $1 and type = 'notification.answered'`, id)),
-        1,
+      const one = await show(id);
+      assert.deepEqual(
+        [one.status, one.answer, one.answered_by],
+        ['answered', { answer: 'Yes, in two sizes.' }, 'Olga Owner'],
+      );
+      assert.deepEqual(
+        [await messagesOf(id), await eventsOf(id)],
+        [1, ['notification.requested', 'notification.answered']],
       );
     }
   });
 
   it('updates the document that the first question names', async () => {
-    const { json: made } = await answerMany(await askAll('Do you sell tins?', 1), { answer: 'Soon.' });
+    const { json: made } = await answerMany(await askAll('Do you sell tins?'), 'Soon.');
     const ids = [await ask('Do you sell tins?', { document_id: made.document_id }), await ask('Tins?')];
-    const { json } = await answerMany(ids, { answer: 'Tins are in.' });
+    const { json } = await answerMany(ids, 'Tins are in.');
     assert.deepEqual([json.results, json.document_id], [ids.map(answered), made.document_id]);
     assert.equal(await documentsWith('Tins are in.'), 1);
     const gone = await ask('Do you sell cups?', { document_id: 987_654_321 });
-    const { json: other } = await answerMany([gone, await ask('Cups?')], { answer: 'Cups are in.' });
-    assert.ok(other.document_id > made.document_id);
+    const { json: fresh } = await answerMany([gone, await ask('Cups?')], 'Cups are in.');
+    assert.ok(fresh.document_id > made.document_id);
     assert.equal(await documentsWith('Cups are in.'), 1);
   });
 
   it('makes a new document if it is told to, and leaves the one that a question names', async () => {
     for (const undo_seconds of [0, 1]) {
-      const text = `Bags are in ${undo_seconds}.`;
-      const { json: made } = await answerMany(await askAll('Do you sell bags?', 1), { answer: text });
-      const named = { document_id: made.document_id };
-      const ids = [await ask('Do you sell bags?', named), await ask('Bags?', named)];
-      const answer = `About nine days ${undo_seconds}.`;
-      const { status } = await answerMany(ids, { answer, undo_seconds, teach: { do: 'new' } });
+      const [text, nine] = [`Bags are in ${undo_seconds}.`, `About nine days ${undo_seconds}.`];
+      const { document_id } = (await answerMany(await askAll('Do you sell bags?'), text)).json;
+      const ids = [await ask('Do you sell bags?', { document_id }), await ask('Bags?', { document_id })];
+      const { status } = await answerMany(ids, { answer: nine, undo_seconds, teach: { do: 'new' } });
       assert.equal(status, 200);
-      for (const id of ids) {
-        await until('it is sent', async () => (await call('GET', `${id}`)).json.undo_until === null);
-      }
-      assert.deepEqual([await documentsWith(text), await documentsWith(answer)], [1, 1]);
-    }
-    for (const teach of ['new', { do: 'replace' }, {}, 1, []]) {
-      const reply = await answerMany([1], { answer: 'No.', teach });
-      assertError(reply, 422, 'VALIDATION_ERROR', 'teach');
+      await release(...ids);
+      assert.deepEqual([await documentsWith(text), await documentsWith(nine)], [1, 1]);
     }
   });
 
   it('adds the other questions to the document as wordings, and all of them to a document that it comes from', async () => {
     const texts = ['Do you sell whisks?', 'Whisks?', 'Hello, do you sell whisks please?'];
-    const askEach = async () => {
-      const ids: number[] = [];
-      for (const text of texts) ids.push(await ask(text));
-      return ids;
-    };
-    const wordingsOf = async (id: number) =>
-      (await deskbell.call('GET', `/api/v1/knowledge/${id}`, { token: tokens.aurora })).json.wordings.map(
-        ({ text }: { text: string }) => text,
-      );
-    const { json } = await answerMany(await askEach(), { answer: 'Bamboo ones.' });
-    assert.deepEqual((await wordingsOf(json.document_id)).toSorted(), texts.slice(1).sort());
+    const { json } = await answerMany(await askAll(...texts), 'Bamboo ones.');
+    assert.deepEqual(await wordingsOf(json.document_id), texts.slice(1).sort());
 
-    const other = (await answerMany([await ask('Do you sell ladles?')], { answer: 'On the shelf.' })).json;
-    const from = await answerMany(await askEach(), { answer: 'See here.', document_id: other.document_id });
-    assert.equal(from.json.document_id, other.document_id);
-    assert.deepEqual((await wordingsOf(other.document_id)).toSorted(), texts.toSorted());
+    const { document_id } = (await answerMany(await askAll('Do you sell ladles?'), 'On the shelf.')).json;
+    const from = await answerMany(await askAll(...texts), { answer: 'See here.', document_id });
+    assert.equal(from.json.document_id, document_id);
+    assert.deepEqual(await wordingsOf(document_id), texts.toSorted());
     assert.equal(await documentsWith('See here.'), 0);
     // A document that does not exist: it is learned as usual, once.
-    const { json: none } = await answerMany(await askEach(), {
-      answer: 'See there.',
-      document_id: 987_654_321,
-    });
-    assert.ok(none.document_id > other.document_id);
+    const gone = { answer: 'See there.', document_id: 987_654_321 };
+    const { json: none } = await answerMany(await askAll(...texts), gone);
+    assert.ok(none.document_id > document_id);
     assert.equal(await documentsWith('See there.'), 1);
   });
 
   it('teaches nothing if it must not', async () => {
     for (const more of [{ teach: false }, { only_send_campaign: true }]) {
-      const ids = await askAll('Do you sell straws?', 2);
+      const ids = await askTimes(2, 'Do you sell straws?');
       const { json } = await answerMany(ids, { answer: 'Not any more.', ...more });
-      assert.equal(json.document_id, null);
-      assert.deepEqual(
-        json.results.map(({ status }: { status: string }) => status),
-        ['answered', 'answered'],
-      );
+      assert.deepEqual([json.document_id, json.results.every(isAnswered)], [null, true]);
       assert.equal(await documentsWith('Not any more.'), 0);
     }
   });
 
   it('refuses those that cannot be answered, like single answers, and answers the others', async () => {
-    const [first, second, third] = await askAll('Do you sell lids?', 3);
-    await call('POST', `${first}/answer`, { body: { answer: 'No.' } });
-    const foreign = await ask('Do you sell lids?', {}, tokens.borealis);
-    const support = Number((await raise(deskbell, tokens.aurora, SUPPORT)).split('/').at(-1));
-    const { status, json } = await answerMany([first, foreign, second, 123_456_789, support, third], {
-      answer: 'Lids come with cups.',
-    });
+    const [first, second, third] = (await askTimes(3, 'Do you sell lids?')) as [number, number, number];
+    await answer(first, { answer: 'No lids.' });
+    const foreign = await other.raise('Do you sell lids?');
+    const support = await shop.raise({ ...SUPPORT, conversation_id: shop.conversationId });
+    const ids = [first, foreign, second, 123_456_789, support, third];
+    const { status, json } = await answerMany(ids, 'Lids come with cups.');
     assert.equal(status, 200);
-    const missing = 'Notification not found.';
+    const missing = ['NOTIFICATION_NOT_FOUND', 'Notification not found.'] as const;
+    const field =
+      'Missing admin response content in context (expected field: agent_response_to_customer)';
     assert.deepEqual(json.results, [
-      refused(first!),
-      refused(foreign, 'NOTIFICATION_NOT_FOUND', missing),
-      answered(second!),
-      refused(123_456_789, 'NOTIFICATION_NOT_FOUND', missing),
-      refused(
-        support,
-        'VALIDATION_ERROR',
-        'Missing admin response content in context (expected field: agent_response_to_customer)',
-      ),
-      answered(third!),
+      ...[refused(first), refused(foreign, ...missing), answered(second), refused(123_456_789, ...missing)],
+      ...[refused(support, 'VALIDATION_ERROR', field), answered(third)],
     ]);
-    const { json: theirs } = await call('GET', String(foreign), { token: tokens.borealis });
-    assert.equal(theirs.status, 'requested');
+    assert.equal((await other.get(`/notification/${foreign}`)).json.status, 'requested');
+    // A document with another answer is not extended.
+    assert.deepEqual([await documentsWith('No lids.'), await documentsWith('Lids come with cups.')], [1, 1]);
   });
 
   it('goes on when it is repeated: nobody gets it twice, and one document has it', async () => {
-    const ids = await askAll('Do you sell spoons?', 6);
-    const body = { answer: 'Wooden ones.' };
+    const ids = await askTimes(6, 'Do you sell spoons?');
     // As if the server had been killed after three.
-    const { json: first } = await answerMany(ids.slice(0, 3), body);
-    const { json } = await answerMany(ids.toReversed(), body);
+    const { json: first } = await answerMany(ids.slice(0, 3), 'Wooden ones.');
+    const { json } = await answerMany(ids.toReversed(), 'Wooden ones.');
     assert.deepEqual(json.results, [
       ...ids.slice(3).reverse().map(answered),
       ...ids
@@ -164,104 +136,85 @@ onEachEngine('one answer for many', (engine) => {
     assert.equal(json.document_id, first.document_id);
     assert.equal(await documentsWith('Wooden ones.'), 1);
     for (const id of ids) assert.equal(await messagesOf(id), 1);
-    const { json: again } = await answerMany(ids, body);
+    const { json: again } = await answerMany(ids, 'Wooden ones.');
     assert.deepEqual([again.results, again.document_id], [ids.map((id) => refused(id)), null]);
   });
 
-  it('does not extend a document with another answer', async () => {
-    const [first, ...rest] = await askAll('Do you sell forks?', 3);
-    await call('POST', `${first}/answer`, { body: { answer: 'No forks.' } });
-    await answerMany([first, ...rest], { answer: 'Forks from May.' });
-    assert.deepEqual([await documentsWith('No forks.'), await documentsWith('Forks from May.')], [1, 1]);
-  });
-
   it('is won by one of many calls at the same time, for each customer, and learned once', async () => {
-    const ids = await askAll('Do you sell knives?', 8);
-    const body = { answer: 'Only to adults.' };
-    const replies = await Promise.all([
-      ...[ids, ids.toReversed(), ids, ids.toReversed()].map((some) => answerMany(some, body)),
-      call('POST', `${ids[3]}/answer`, { body: { ...body, only_send_campaign: true } }),
+    const ids = await askTimes(8, 'Do you sell knives?');
+    const text = 'Only to adults.';
+    const [, ...replies] = await Promise.all([
+      answer(ids[3]!, { answer: text, only_send_campaign: true }),
+      ...[ids, ids.toReversed(), ids, ids.toReversed()].map((some) => answerMany(some, text)),
     ]);
     for (const id of ids) assert.equal(await messagesOf(id), 1);
-    const won = replies.slice(0, 4).flatMap(({ json }) => json.results.filter(isAnswered));
-    assert.ok(won.length === 8 || won.length === 7);
-    assert.equal(await documentsWith('Only to adults.'), 1);
+    const won = replies.flatMap(({ json }) => json.results.filter(isAnswered)).length;
+    assert.ok(won === 8 || won === 7);
+    assert.equal(await documentsWith(text), 1);
   });
 
   it('is replayed for the same Idempotency-Key, and refused for another request', async () => {
-    const ids = await askAll('Do you sell pots?', 2);
-    const options = { headers: { 'idempotency-key': randomUUID() } };
-    const first = await answerMany(ids, {}, options);
-    assert.deepEqual(first.json.results, ids.map(answered));
-    const again = await answerMany(ids, {}, options);
+    const ids = await askTimes(2, 'Do you sell pots?');
+    const withKey = (key: string = randomUUID()) => ({ headers: { 'idempotency-key': key } });
+    const options = withKey();
+    const first = await answerMany(ids, 'Yes, pots.', options);
+    const again = await answerMany(ids, 'Yes, pots.', options);
     assert.deepEqual([again.text, again.headers.get('idempotency-replayed')], [first.text, 'true']);
-    assertError(
-      await answerMany(ids.slice(1), {}, options),
-      422,
-      'IDEMPOTENCY_KEY_REUSED',
-      'Idempotency-Key',
-    );
-    assertError(
-      await answerMany(ids, {}, { headers: { 'idempotency-key': 'a b' } }),
-      ...([422, 'VALIDATION_ERROR', 'Idempotency-Key'] as const),
-    );
+    const another = await answerMany(ids.slice(1), 'Yes, pots.', options);
+    assertError(another, 422, 'IDEMPOTENCY_KEY_REUSED', 'Idempotency-Key');
+    assertError(await answerMany(ids, 'Yes.', withKey('a b')), 422, 'VALIDATION_ERROR', 'Idempotency-Key');
 
-    const more = await askAll('Do you sell pans?', 20);
-    const key = { headers: { 'idempotency-key': randomUUID() } };
-    const both = await Promise.all([answerMany(more, {}, key), answerMany(more, {}, key)]);
+    const more = await askTimes(12, 'Do you sell pans?');
+    const key = withKey();
+    const both = await Promise.all([answerMany(more, 'Yes, pans.', key), answerMany(more, 'Yes, pans.', key)]);
     assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
     for (const id of more) assert.equal(await messagesOf(id), 1);
   });
 
-  it('takes 1 to 100 different ids and a text, and no more', async () => {
-    const [id] = await askAll('Do you sell bowls?', 1);
-    const wrong: [body: unknown, field: string][] = [
-      [[], 'body'],
-      [{}, 'ids'],
-      [{ ids: [id] }, 'answer'],
-      [{ ids: [id], answer: ' ' }, 'answer'],
-      [{ ids: [id], answer: 7 }, 'answer'],
-      [{ ids: [id], answer: 'x'.repeat(4097) }, 'answer'],
-      [{ ids: [id], answer: 'x'.repeat(200_000) }, 'answer'],
-      [{ ids: [id], answer: 'Yes.', teach: 'no' }, 'teach'],
-      [{ ids: [id], answer: 'Yes.', only_send_campaign: 1 }, 'only_send_campaign'],
-      [{ ids: [id], answer: 'Yes.', document_id: '1' }, 'document_id'],
-      ...[[], [id, id], [String(id)], [0], [-1], [1.5], [1e30], [null], id, 'all', { 0: id }, [[id]]].map(
-        (ids): [unknown, string] => [{ ids, answer: 'Yes.' }, 'ids'],
-      ),
-      [{ ids: Array.from({ length: 101 }, (_, n) => n + 1), answer: 'Yes.' }, 'ids'],
-    ];
-    for (const [body, field] of wrong)
-      assertError(await call('POST', 'answer-many', { body }), 422, 'VALIDATION_ERROR', field);
-    const { json } = await call('GET', String(id));
-    assert.equal(json.status, 'requested');
-    const hundred = [id!, ...Array.from({ length: 99 }, (_, n) => 500_000_000 + n)];
-    const { results } = (await answerMany(hundred, { answer: '🙂'.repeat(4096), teach: null })).json;
-    assert.equal(results.filter(isAnswered).length, 1);
-  });
-
   it('needs the scope to answer', async () => {
-    const [id] = await askAll('Do you sell jars?', 1);
-    const reader = await createKey(deskbell, ['notifications:read', 'ask']);
-    assertError(await answerMany([id], {}, { token: reader }), 403, 'INSUFFICIENT_SCOPE');
-    const { json } = await answerMany([id], {}, { token: await createKey(deskbell, ['answer']) });
+    const [id] = await askAll('Do you sell jars?');
+    const reader = { token: await shop.key('notifications:read', 'ask') };
+    assertError(await answerMany([id], 'Yes, jars.', reader), 403, 'INSUFFICIENT_SCOPE');
+    const { json } = await answerMany([id], 'Yes, jars.', { token: await shop.key('answer') });
     assert.deepEqual(json.results, [answered(id!)]);
-    assert.equal((await call('GET', String(id))).json.answered_by, 'Test key');
+    assert.equal((await show(id!)).answered_by, 'Test key');
   });
 
   it('ends the asks of assistants that wait', async () => {
     const ids: number[] = [];
     for (const reference of ['a', 'b']) {
-      const body = { question: 'Do you sell trays?', customer: { phone: '+34611550101', reference } };
-      const asked = await deskbell.call('POST', '/api/v1/ask', { token: tokens.aurora, body });
-      ids.push(asked.json.id);
+      const customer = { phone: '+34611550101', reference };
+      ids.push((await shop.post('/ask', { question: 'Do you sell trays?', customer })).json.id);
     }
-    await answerMany(ids, { answer: 'Trays, yes.' });
+    await answerMany(ids, 'Trays, yes.');
     for (const id of ids) {
-      const { json } = await deskbell.call('GET', `/api/v1/ask/${id}`, { token: tokens.aurora });
+      const { json } = await shop.get(`/ask/${id}`);
       assert.deepEqual([json.status, json.answer], ['answered', 'Trays, yes.']);
     }
   });
 });
 
-const isAnswered = ({ status }: { status: string }) => status === 'answered';
+describe('a request to answer many', () => {
+  const { ask, many, show } = useHeld('sqlite');
+
+  it('takes 1 to 100 different ids and a text, and no more', async () => {
+    const id = await ask('Do you sell bowls?');
+    const good = { ids: [id], answer: 'Yes.' };
+    const wrongIds = [undefined, [], [id, id], [String(id)], [0], [1.5], [1e30], [null], id, { 0: id }, MANY];
+    const wrongTexts = [undefined, ' ', 7, 'x'.repeat(4097), 'x'.repeat(200_000)];
+    const WRONG: [field: string, bodies: unknown[]][] = [
+      ['body', [[]]],
+      ['answer', wrongTexts.map((answer) => ({ ...good, answer }))],
+      ['teach', ['no', 'new', { do: 'replace' }, {}, 1, []].map((teach) => ({ ...good, teach }))],
+      ['only_send_campaign', [{ ...good, only_send_campaign: 1 }]],
+      ['document_id', [{ ...good, document_id: '1' }]],
+      ['ids', wrongIds.map((ids) => ({ ...good, ids }))],
+    ];
+    for (const [field, bodies] of WRONG)
+      for (const body of bodies) assertError(await many('answer', body), 422, 'VALIDATION_ERROR', field);
+    assert.equal((await show(id)).status, 'requested');
+    const hundred = [id, ...MANY.slice(0, 99)];
+    const { results } = (await many('answer', { ids: hundred, answer: '🙂'.repeat(4096), teach: null })).json;
+    assert.equal(results.filter(isAnswered).length, 1);
+  });
+});

@@ -1,57 +1,45 @@
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
+import { useMerchant } from '../../support/merchants.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
-import {
-  assertError,
-  BOREALIS,
-  type Deskbell,
-  onEachEngine,
-  startDeskbell,
-  useDeskbell,
-} from '../../support/server.ts';
+import { assertError, type Deskbell, onEachEngine, startDeskbell } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
-import { useTalking } from '../../support/talking.ts';
+import { talkingOf, useTalking } from '../../support/talking.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 
 const VEGAN = { from: 'customer', text: 'Is it vegan?' };
-const MESSAGE_IDS = [null, 'msg-1'];
 
 onEachEngine('an answer that quotes the customer', (engine) => {
-  const deskbell = useDeskbell(engine);
-  const { newConversation, record, turns, question, answer } = useTalking(deskbell);
-  const tryAnswer = async (id: number, body: object, owner?: { email: string; password: string }) =>
-    deskbell.call('POST', `/api/v1/notification/${id}/answer`, {
-      token: await deskbell.signIn(owner?.email, owner?.password),
-      body,
-    });
+  const shop = useMerchant(engine);
+  const other = useMerchant(engine);
+  const { record, turns, question } = talkingOf(shop);
 
   it('has the message that the customer wrote in this conversation, and no other', async () => {
-    const [id, other] = [await newConversation(), await newConversation()];
-    for (const conversation of [id, other])
-      await record(conversation, VEGAN, { from: 'assistant', text: 'Hm.' });
+    const [id, another] = [await shop.converse(), await shop.converse()];
+    for (const one of [id, another]) await record(one, VEGAN, { from: 'assistant', text: 'Hm.' });
     const asked = await question(id, 'And without sugar?');
     const [mine, assistants] = await turns(id);
-    const [theirs] = await turns(other);
-    const answers = [{ answer: 'Yes.' }, { answer: 'Yes.', undo_seconds: 5 }];
+    const [theirs] = await turns(another);
     for (const reply_to of [theirs!.id, assistants!.id, 'm999999', `n${asked}`, 'x', '', 5, {}])
-      for (const body of answers)
-        assertError(await tryAnswer(asked, { ...body, reply_to }), 500, 'VALIDATION_ERROR', 'reply_to');
-    const foreign = await tryAnswer(asked, { answer: 'x', reply_to: mine!.id }, BOREALIS);
+      for (const undo_seconds of [0, 5]) {
+        const reply = await shop.answer(asked, { answer: 'Yes.', undo_seconds, reply_to });
+        assertError(reply, 500, 'VALIDATION_ERROR', 'reply_to');
+      }
+    const foreign = await other.answer(asked, { answer: 'x', reply_to: mine!.id });
     assertError(foreign, 404, 'NOTIFICATION_NOT_FOUND');
-    await answer(asked, { answer: 'Yes, it is.', reply_to: mine!.id });
-    await deskbell.allSent();
+    await shop.answer(asked, { answer: 'Yes, it is.', reply_to: mine!.id });
+    await shop.deskbell.allSent();
     const sent = (await turns(id)).at(-1)!;
     assert.deepEqual([sent.text, sent.reply_to], ['Yes, it is.', { id: mine!.id, text: 'Is it vegan?' }]);
   });
 
   it('quotes nothing unless it is asked to, and not if nothing is sent', async () => {
-    const id = await newConversation();
+    const id = await shop.converse();
     await record(id, VEGAN);
     const [mine] = await turns(id);
-    const asked = await question(id, 'And without sugar?');
-    await answer(asked, { answer: 'Yes.', reply_to: null });
-    await answer(await question(id, 'Hello?'), { resolve_only: true, reply_to: mine!.id });
-    const rows = await deskbell.database.all<{ reply_to: number | null }>(
+    await shop.answer(await question(id, 'And without sugar?'), { answer: 'Yes.', reply_to: null });
+    await shop.answer(await question(id, 'Hello?'), { resolve_only: true, reply_to: mine!.id });
+    const rows = await shop.deskbell.database.all<{ reply_to: number | null }>(
       'select reply_to from deliveries where conversation_id = $1',
       [id],
     );
@@ -62,12 +50,12 @@ onEachEngine('an answer that quotes the customer', (engine) => {
   });
 });
 
-onEachEngine('an answer that quotes the customer, over a webhook', (engine) => {
+describe('an answer that quotes the customer, over a webhook', () => {
   let receiver: Receiver;
   let deskbell: Deskbell;
   before(async () => {
     receiver = await startReceiver();
-    deskbell = await startDeskbell(engine, webhookEnv(receiver));
+    deskbell = await startDeskbell('sqlite', webhookEnv(receiver));
   });
   after(async () => {
     await deskbell?.close();
@@ -76,7 +64,7 @@ onEachEngine('an answer that quotes the customer, over a webhook', (engine) => {
 
   it('tells the receiver the id that the message has there, if it has one', async () => {
     const { newConversation, record, turns, question, answer } = useTalking(deskbell);
-    for (const message_id of MESSAGE_IDS) {
+    for (const message_id of [null, 'msg-1']) {
       const id = await newConversation();
       await record(id, { ...VEGAN, ...(message_id && { message_id }) });
       const [mine] = await turns(id);
@@ -84,12 +72,12 @@ onEachEngine('an answer that quotes the customer, over a webhook', (engine) => {
       await deskbell.allSent();
       assert.equal(receiver.received.at(-1)!.json.data.reply_to ?? null, message_id);
     }
-    assert.equal(receiver.received.length, MESSAGE_IDS.length);
+    assert.equal(receiver.received.length, 2);
   });
 });
 
-onEachEngine('an answer that quotes the customer, over WhatsApp', (engine) => {
-  const whatsapp = useWhatsApp(engine);
+describe('an answer that quotes the customer, over WhatsApp', () => {
+  const whatsapp = useWhatsApp('sqlite');
 
   it('is shown to the customer as a quote, also if it could be undone first', async () => {
     const { meta, deskbell } = whatsapp;

@@ -1,85 +1,73 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { it } from 'node:test';
+import { describe, it } from 'node:test';
 import { useHeld } from '../../support/holding.ts';
-import { createKey } from '../../support/machineKeys.ts';
+import { useMerchant } from '../../support/merchants.ts';
 import { assertError, onEachEngine } from '../../support/server.ts';
 
 const RESOLVED = 'Notification resolved without a reply.';
+const ABSENT = 987_654_321;
+const MISSING = {
+  ...{ id: ABSENT, status: 'refused', message: 'Notification not found.', code: 'NOTIFICATION_NOT_FOUND' },
+};
 
 onEachEngine('many notifications', (engine) => {
   const held = useHeld(engine);
-  const { deskbell, tokens, call, ask, answer, hold, show, release } = held;
+  const { shop, ask, answer, hold, many, show, release } = held;
   const { count, messagesOf, documentsWith, eventsOf } = held;
+  const other = useMerchant(engine);
   const askMany = async (count: number) => {
     const ids: number[] = [];
     for (let n = 0; n < count; n += 1) ids.push(await ask(`Number ${'x'.repeat(n)}?`));
-    return ids;
+    return ids as [number, number, number, number];
   };
-  const many = (what: string, body: object, options = {}) => call('POST', what, { body, ...options });
 
   it('are resolved without a reply, each by itself', async () => {
     const [first, second, third] = await askMany(3);
-    await answer(second!);
-    const { status, json } = await many('resolve-many', { ids: [first, second, 987_654_321, third] });
+    await answer(second);
+    const { status, json } = await many('resolve', { ids: [first, second, ABSENT, third] });
     assert.equal(status, 200);
+    const message = 'This notification has already been answered and cannot be answered again.';
     assert.deepEqual(json.results, [
       { id: first, status: 'resolved', message: RESOLVED },
-      {
-        id: second,
-        status: 'refused',
-        message: 'This notification has already been answered and cannot be answered again.',
-        code: 'ALREADY_ANSWERED',
-      },
-      {
-        id: 987_654_321,
-        status: 'refused',
-        message: 'Notification not found.',
-        code: 'NOTIFICATION_NOT_FOUND',
-      },
+      { id: second, status: 'refused', message, code: 'ALREADY_ANSWERED' },
+      MISSING,
       { id: third, status: 'resolved', message: RESOLVED },
     ]);
-    const shown = await show(first!);
-    assert.deepEqual(
-      [shown.outcome, shown.answered_by, await messagesOf(first!)],
-      ['resolved', 'Alma Reyes', 0],
-    );
-    assert.deepEqual(await eventsOf(first!), ['notification.requested', 'notification.resolved']);
+    const { outcome, answered_by } = await show(first);
+    assert.deepEqual([outcome, answered_by, await messagesOf(first)], ['resolved', 'Olga Owner', 0]);
+    assert.deepEqual(await eventsOf(first), ['notification.requested', 'notification.resolved']);
   });
 
   it('can be undone for some seconds, and are reopened together', async () => {
-    const ids = await askMany(3);
-    const { json } = await many('resolve-many', { ids, undo_seconds: 5 });
+    const [first, second, third] = await askMany(3);
+    const ids = [first, second, third];
+    const { json } = await many('resolve', { ids, undo_seconds: 5 });
     assert.equal(json.results[0].message, `${RESOLVED} This can be undone for 5 seconds.`);
-    const reopened = await many('reopen-many', { ids: [...ids.slice(0, 2), 987_654_321] });
+    const reopened = await many('reopen', { ids: [first, second, ABSENT] });
     assert.deepEqual(reopened.json.results, [
-      ...ids.slice(0, 2).map((id) => ({ id, status: 'reopened', message: 'Notification reopened.' })),
-      {
-        id: 987_654_321,
-        status: 'refused',
-        message: 'Notification not found.',
-        code: 'NOTIFICATION_NOT_FOUND',
-      },
+      ...[first, second].map((id) => ({ id, status: 'reopened', message: 'Notification reopened.' })),
+      MISSING,
     ]);
-    await release(ids[2]!);
+    await release(third);
     assert.deepEqual(await Promise.all(ids.map(eventsOf)), [
       ['notification.requested'],
       ['notification.requested'],
       ['notification.requested', 'notification.resolved'],
     ]);
-    const again = await many('reopen-many', { ids });
+    const again = (await many('reopen', { ids })).json.results;
     assert.deepEqual(
-      again.json.results.map(({ status }: { status: string }) => status),
+      again.map(({ status }: { status: string }) => status),
       ['refused', 'refused', 'reopened'],
     );
   });
 
   it('get one answer that can be undone: each customer gets it once, and one document learns it', async () => {
     const ids = await askMany(4);
-    const { json } = await many('answer-many', { ids, answer: 'All of them.', undo_seconds: 5 });
+    const { json } = await many('answer', { ids, answer: 'All of them.', undo_seconds: 5 });
     assert.equal(json.document_id, null);
     assert.equal(json.results[0].message, 'Notification answered. The message will be sent in 5 seconds.');
-    await many('reopen-many', { ids: ids.slice(0, 1) });
+    await many('reopen', { ids: ids.slice(0, 1) });
     assert.equal(await documentsWith('All of them.'), 0);
     await release(...ids);
     assert.deepEqual(await Promise.all(ids.map(messagesOf)), [0, 1, 1, 1]);
@@ -91,37 +79,27 @@ onEachEngine('many notifications', (engine) => {
 
   it('are replayed for the same Idempotency-Key', async () => {
     const ids = await askMany(2);
-    const options = { headers: { 'idempotency-key': randomUUID() } };
-    const first = await many('resolve-many', { ids }, options);
-    const again = await many('resolve-many', { ids }, options);
-    assert.deepEqual([again.text, again.headers.get('idempotency-replayed')], [first.text, 'true']);
-    const other = { headers: { 'idempotency-key': randomUUID() } };
-    const reopened = await many('reopen-many', { ids }, other);
-    assert.equal((await many('reopen-many', { ids }, other)).text, reopened.text);
+    for (const what of ['resolve', 'reopen']) {
+      const options = { headers: { 'idempotency-key': randomUUID() } };
+      const [first, again] = [await many(what, { ids }, options), await many(what, { ids }, options)];
+      assert.deepEqual([again.text, again.headers.get('idempotency-replayed')], [first.text, 'true']);
+    }
   });
 
   it('are deleted, each by itself, with what was not sent yet, and it is written down who did it', async () => {
     const [first, second, third] = await askMany(3);
-    await hold(first!);
-    await answer(second!);
-    const { status, json } = await many('delete-many', { ids: [first, 987_654_321, second] });
-    assert.equal(status, 200);
-    assert.deepEqual(json.results, [
-      { id: first, status: 'deleted', message: 'Notification deleted.' },
-      {
-        id: 987_654_321,
-        status: 'refused',
-        message: 'Notification not found.',
-        code: 'NOTIFICATION_NOT_FOUND',
-      },
-      { id: second, status: 'deleted', message: 'Notification deleted.' },
-    ]);
-    for (const id of [first, second]) assertError(await call('GET', `${id}`), 404, 'NOTIFICATION_NOT_FOUND');
-    assert.equal((await show(third!)).status, 'requested');
-    await hold(third!);
-    await release(third!);
-    assert.deepEqual(await Promise.all([first!, third!].map(messagesOf)), [0, 1]);
-    assert.deepEqual(await eventsOf(first!), ['notification.requested', 'notification.deleted']);
+    await hold(first);
+    await answer(second);
+    const { json } = await many('delete', { ids: [first, ABSENT, second] });
+    const deleted = { status: 'deleted', message: 'Notification deleted.' };
+    assert.deepEqual(json.results, [{ id: first, ...deleted }, MISSING, { id: second, ...deleted }]);
+    for (const id of [first, second])
+      assertError(await shop.get(`/notification/${id}`), 404, 'NOTIFICATION_NOT_FOUND');
+    assert.equal((await show(third)).status, 'requested');
+    await hold(third);
+    await release(third);
+    assert.deepEqual(await Promise.all([first, third].map(messagesOf)), [0, 1]);
+    assert.deepEqual(await eventsOf(first), ['notification.requested', 'notification.deleted']);
     for (const id of [first, second])
       assert.equal(
         await count("audit_events where what = 'notification.deleted' and about like $1", `%:${id}}`),
@@ -129,37 +107,33 @@ onEachEngine('many notifications', (engine) => {
       );
   });
 
-  it('are 1 to 100 different ids', async () => {
-    for (const what of ['resolve-many', 'reopen-many', 'delete-many']) {
-      for (const ids of [
-        undefined,
-        null,
-        [],
-        'x',
-        [1, 1],
-        ['1'],
-        [0],
-        Array.from({ length: 101 }, (_, n) => n + 1),
-      ])
+  it('need the scope to answer, and belong to the caller’s merchant', async () => {
+    const ids = [await ask()];
+    const reader = { token: await shop.key('notifications:read') };
+    for (const what of ['resolve', 'reopen', 'delete'])
+      assertError(await many(what, { ids }, reader), 403, 'INSUFFICIENT_SCOPE');
+    const theirs = { token: await other.token() };
+    const foreign = await many('resolve', { ids }, theirs);
+    assert.equal(foreign.json.results[0].code, 'NOTIFICATION_NOT_FOUND');
+    assert.equal((await many('delete', { ids }, theirs)).text, foreign.text);
+    assert.equal((await show(ids[0]!)).status, 'requested');
+  });
+});
+
+describe('a request to change many', () => {
+  const { many } = useHeld('sqlite');
+
+  it('has 1 to 100 different ids', async () => {
+    const all = Array.from({ length: 101 }, (_, n) => n + 1);
+    for (const what of ['resolve', 'reopen', 'delete']) {
+      for (const ids of [undefined, null, [], 'x', [1, 1], ['1'], [0], all])
         assertError(await many(what, { ids }), 422, 'VALIDATION_ERROR', 'ids');
-      assertError(await call('POST', what, { body: '[]' }), 422, 'VALIDATION_ERROR', 'body');
+      assertError(await many(what, '[]'), 422, 'VALIDATION_ERROR', 'body');
     }
-    for (const what of ['resolve-many', 'answer-many'])
+    for (const what of ['resolve', 'answer'])
       for (const undo_seconds of [-1, 61, '5', 1.5]) {
         const body = { ids: [1], answer: 'Yes.', undo_seconds };
         assertError(await many(what, body), 422, 'VALIDATION_ERROR', 'undo_seconds');
       }
-  });
-
-  it('need the scope to answer, and belong to the caller’s merchant', async () => {
-    const [id] = await askMany(1);
-    const reader = await createKey(deskbell, ['notifications:read']);
-    for (const what of ['resolve-many', 'reopen-many', 'delete-many'])
-      assertError(await many(what, { ids: [id] }, { token: reader }), 403, 'INSUFFICIENT_SCOPE');
-    const foreign = await many('resolve-many', { ids: [id] }, { token: tokens.borealis });
-    assert.equal(foreign.json.results[0].code, 'NOTIFICATION_NOT_FOUND');
-    const deleted = await many('delete-many', { ids: [id] }, { token: tokens.borealis });
-    assert.equal(deleted.text, foreign.text);
-    assert.equal((await show(id!)).status, 'requested');
   });
 });

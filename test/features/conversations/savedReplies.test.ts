@@ -1,98 +1,68 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
-import type { MerchantId } from '../../../src/contract/ids.ts';
+import { describe, it } from 'node:test';
 import { SAVED_REPLIES_MAX } from '../../../src/contract/savedReplies.ts';
 import { insertSavedReply } from '../../../src/conversations/savedReplies/store.ts';
 import type { Queries } from '../../../src/database/database.ts';
-import { createKey } from '../../support/machineKeys.ts';
-import { addUser, assertError, BOREALIS, onEachEngine, useDeskbell } from '../../support/server.ts';
+import { newMerchant, useMerchant } from '../../support/merchants.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
-const PATH = '/api/v1/saved-replies';
+const PATH = '/saved-replies';
 
 onEachEngine('saved replies', (engine) => {
-  const deskbell = useDeskbell(engine);
-  const call = async (
-    method: string,
-    path = '',
-    body?: unknown,
-    owner?: { email: string; password: string },
-  ) =>
-    deskbell.call(method, PATH + path, {
-      token: await deskbell.signIn(owner?.email, owner?.password),
-      ...(body === undefined ? {} : { body }),
-    });
-  const titles = async () => (await call('GET')).json.map(({ title }: { title: string }) => title);
+  const shop = useMerchant(engine);
+  const other = useMerchant(engine);
+  const titles = async () => (await shop.get(PATH)).json.map(({ title }: { title: string }) => title);
 
   it('are made, changed and deleted by owners and members, and listed by title', async () => {
-    const member = await addUser(deskbell);
-    await deskbell.database.run(`update users set role = 'user' where id = $1`, [member.id]);
-    const made = await call('POST', '', { title: ' Thanks ', text: 'Thank you, {{name}}!\n' }, member);
-    assert.deepEqual(
-      [made.status, made.json.title, made.json.text],
-      [200, 'Thanks', 'Thank you, {{name}}!\n'],
-    );
-    await call('POST', '', { title: 'à bientôt', text: 'See you soon.' });
-    await call('POST', '', { title: 'Zone 10', text: 'Ten.' });
-    await call('POST', '', { title: 'Zone 9', text: 'Nine.' });
+    const member = await shop.colleague();
+    const made = await shop.post(PATH, { title: ' Thanks ', text: 'Thank you, {{name}}!\n' }, member);
+    assert.deepEqual([made.json.title, made.json.text], ['Thanks', 'Thank you, {{name}}!\n']);
+    for (const title of ['à bientôt', 'Zone 10', 'Zone 9']) await shop.post(PATH, { title, text: 'x' });
     assert.deepEqual(await titles(), ['à bientôt', 'Thanks', 'Zone 9', 'Zone 10']);
-    const changed = await call('PATCH', `/${made.json.id}`, { title: 'A thank-you' }, member);
+    const path = `${PATH}/${made.json.id}`;
+    const changed = await shop.patch(path, { title: 'A thank-you' }, member);
     assert.deepEqual([changed.json.title, changed.json.text], ['A thank-you', 'Thank you, {{name}}!\n']);
-    assert.equal((await call('PATCH', `/${made.json.id}`, { text: 'Thanks!' })).json.title, 'A thank-you');
-    assert.equal((await call('DELETE', `/${made.json.id}`, undefined, member)).status, 200);
-    assertError(await call('DELETE', `/${made.json.id}`), 404, 'SAVED_REPLY_NOT_FOUND');
+    assert.equal((await shop.patch(path, { text: 'Thanks!' })).json.title, 'A thank-you');
+    assert.equal((await shop.delete(path, member)).status, 200);
+    assertError(await shop.delete(path), 404, 'SAVED_REPLY_NOT_FOUND');
     assert.deepEqual(await titles(), ['à bientôt', 'Zone 9', 'Zone 10']);
   });
 
-  it('have a title of 1 to 100 characters and a text of 1 to 4,096', async () => {
-    const { id } = (await call('POST', '', { title: 'x'.repeat(100), text: '😀'.repeat(4096) })).json;
-    const invalid: [object, string][] = [
-      [{ title: ' ', text: 'x' }, 'title'],
-      [{ title: 'x'.repeat(101), text: 'x' }, 'title'],
-      [{ title: 'x', text: '' }, 'text'],
-      [{ title: 'x', text: 'x'.repeat(4097) }, 'text'],
-      [{ title: 'x', text: 5 }, 'text'],
-    ];
-    for (const [body, field] of invalid) {
-      assertError(await call('POST', '', body), 422, 'VALIDATION_ERROR', field);
-      assertError(await call('PATCH', `/${id}`, body), 422, 'VALIDATION_ERROR', field);
-    }
-    for (const body of [{}, { title: 'x' }]) assert.equal((await call('POST', '', body)).status, 422);
-    assertError(await call('PATCH', `/${id}`, {}), 422, 'VALIDATION_ERROR', 'title');
-  });
-
   it('belong to their merchant, and are only for people', async () => {
-    const { id } = (await call('POST', '', { title: 'Mine', text: 'x' })).json;
-    assert.deepEqual((await call('GET', '', undefined, BOREALIS)).json, []);
-    for (const [method, body] of [['PATCH', { title: 'Theirs' }], ['DELETE']] as const) {
-      const foreign = await call(method, `/${id}`, body, BOREALIS);
+    const { id } = (await shop.post(PATH, { title: 'Mine', text: 'x' })).json;
+    assert.deepEqual((await other.get(PATH)).json, []);
+    for (const change of [
+      (one: string) => other.patch(`${PATH}/${one}`, { title: 'Theirs' }),
+      (one: string) => other.delete(`${PATH}/${one}`),
+    ]) {
+      const foreign = await change(id);
       assertError(foreign, 404, 'SAVED_REPLY_NOT_FOUND');
-      for (const other of ['999999', 'abc', '0'])
-        assert.equal((await call(method, `/${other}`, body, BOREALIS)).text, foreign.text);
+      for (const unknown of ['999999', 'abc', '0']) assert.equal((await change(unknown)).text, foreign.text);
     }
-    const token = await createKey(deskbell, ['ask', 'answer', 'notifications:read']);
-    assertError(await deskbell.call('GET', PATH, { token }), 403, 'INSUFFICIENT_SCOPE');
+    const token = await shop.key('ask', 'answer', 'notifications:read');
+    assertError(await shop.get(PATH, { token }), 403, 'INSUFFICIENT_SCOPE');
   });
 
   it(`are at most ${SAVED_REPLIES_MAX}, also if two are made at the same time`, async () => {
-    const count = async () => (await call('GET', '', undefined, BOREALIS)).json.length;
-    for (let n = await count(); n < SAVED_REPLIES_MAX - 1; n += 1)
-      await deskbell.database.run(
-        `insert into saved_replies (merchant_id, title, text, created_at, updated_at) values (2, $1, 'x', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')`,
-        [`Reply ${n}`],
-      );
+    const full = await newMerchant(shop.deskbell);
+    const { database, clock } = full.deskbell;
     const body = { title: 'One more', text: 'x' };
+    await database.transaction(async (tx) => {
+      for (let n = 0; n < SAVED_REPLIES_MAX - 1; n += 1)
+        await insertSavedReply(tx, full.id, body, clock.now());
+    });
     const waiting = async (queries: Queries) =>
       (
         await queries.all(`select 1 from pg_locks where locktype = 'advisory' and not granted
           and database = (select oid from pg_database where datname = current_database())`)
       ).length;
-    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    await full.token();
     // The second waits for the first, which has taken the last place when the second may look.
-    const second = await deskbell.database.transaction(async (tx) => {
-      await insertSavedReply(tx, 2 as MerchantId, body, deskbell.clock.now());
+    const second = await database.transaction(async (tx) => {
+      await insertSavedReply(tx, full.id, body, clock.now());
       let isDone = false;
-      const posted = deskbell.call('POST', PATH, { token, body }).finally(() => {
+      const posted = full.post(PATH, body).finally(() => {
         isDone = true;
       });
       // SQLite has only one transaction at a time. PostgreSQL ends one that does nothing for three seconds.
@@ -101,8 +71,29 @@ onEachEngine('saved replies', (engine) => {
       return { posted };
     });
     assertError(await second.posted, 409, 'CONFLICT');
-    assert.equal(await count(), SAVED_REPLIES_MAX);
+    assert.equal((await full.get(PATH)).json.length, SAVED_REPLIES_MAX);
     // Another merchant is not affected.
-    assert.equal((await call('POST', '', body)).status, 200);
+    assert.equal((await shop.post(PATH, body)).status, 200);
+  });
+});
+
+describe('a saved reply', () => {
+  const shop = useMerchant('sqlite');
+
+  it('has a title of 1 to 100 characters and a text of 1 to 4,096', async () => {
+    const { id } = (await shop.post(PATH, { title: 'x'.repeat(100), text: '😀'.repeat(4096) })).json;
+    for (const [field, change] of [
+      ['title', { title: ' ' }],
+      ['title', { title: 'x'.repeat(101) }],
+      ['text', { text: '' }],
+      ['text', { text: 'x'.repeat(4097) }],
+      ['text', { text: 5 }],
+    ] as const) {
+      const body = { title: 'x', text: 'x', ...change };
+      assertError(await shop.post(PATH, body), 422, 'VALIDATION_ERROR', field);
+      assertError(await shop.patch(`${PATH}/${id}`, body), 422, 'VALIDATION_ERROR', field);
+    }
+    for (const body of [{}, { title: 'x' }]) assert.equal((await shop.post(PATH, body)).status, 422);
+    assertError(await shop.patch(`${PATH}/${id}`, {}), 422, 'VALIDATION_ERROR', 'title');
   });
 });

@@ -1,111 +1,99 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { useAsks } from '../../support/asking.ts';
 import { listen } from '../../support/listening.ts';
-import { createKey } from '../../support/machineKeys.ts';
+import { useMerchant } from '../../support/merchants.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
-import { assertError, BOREALIS, onEachEngine, useDeskbell } from '../../support/server.ts';
-import { CONVERSATIONS, said, useTalking } from '../../support/talking.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
+import { said, talkingOf } from '../../support/talking.ts';
+
+const TYPES = ['conversation.taken_over', 'conversation.handed_back'];
 
 onEachEngine('a conversation that a person has taken over', (engine) => {
-  const deskbell = useDeskbell(engine, { WEBHOOK_ALLOW_PRIVATE: 'true' });
-  const { call, newConversation, timeline, turns } = useTalking(deskbell);
-  const { ask, question } = useAsks(deskbell);
+  const shop = useMerchant(engine);
+  const other = useMerchant(engine);
+  const { timeline, turns } = talkingOf(shop);
   let receiver: Receiver;
   before(async () => {
     receiver = await startReceiver();
   });
   after(() => receiver?.close());
 
-  const takeOver = (id: number) => call('PUT', `${id}/takeover`);
-  const handBack = (id: number) => call('DELETE', `${id}/takeover`);
-  const takenOver = async (id: number) => (await call('GET', `${id}`)).json.taken_over;
+  const takeOver = (id: number) => shop.put(`/conversation/${id}/takeover`);
+  const handBack = (id: number) => shop.delete(`/conversation/${id}/takeover`);
+  const takenOver = async (id: number) => (await shop.get(`/conversation/${id}`)).json.taken_over;
 
   it('says since when and by whom, wherever it is shown, until it is handed back', async () => {
-    deskbell.clock.stop();
-    const id = await newConversation();
-    const at = deskbell.clock.now().toISOString();
-    const expected = { at, by: 'Alma Reyes' };
-    const reply = await takeOver(id);
-    assert.deepEqual([reply.status, reply.json.taken_over], [200, expected]);
+    const { clock } = shop.deskbell;
+    clock.stop();
+    const id = await shop.converse();
+    const expected = { at: clock.now().toISOString(), by: 'Olga Owner' };
+    assert.deepEqual((await takeOver(id)).json.taken_over, expected);
     assert.deepEqual(await takenOver(id), expected);
     assert.deepEqual((await timeline(id)).conversation.taken_over, expected);
-    const [listed] = (await call('GET', `?ids=${id}`)).json;
-    assert.deepEqual(listed.taken_over, expected);
-    deskbell.clock.jump(60);
+    assert.deepEqual((await shop.get(`/conversation/?ids=${id}`)).json[0].taken_over, expected);
+    clock.jump(60);
     // Whoever was first keeps it.
-    const token = await createKey(deskbell, ['answer']);
-    const again = await deskbell.call('PUT', `${CONVERSATIONS}/${id}/takeover`, { token });
+    const options = { token: await shop.key('answer') };
+    const again = await shop.put(`/conversation/${id}/takeover`, undefined, options);
     assert.deepEqual(again.json.taken_over, expected);
     assert.equal((await handBack(id)).json.taken_over, null);
     assert.equal((await handBack(id)).status, 200);
     assert.equal(await takenOver(id), null);
-    deskbell.clock.go();
+    clock.go();
   });
 
   it('tells the assistant with every ask, which the person gets, and no answer is known', async () => {
-    const token = await deskbell.signIn();
-    const [document] = (await deskbell.call('GET', '/api/v1/knowledge/', { token })).json;
-    const id = await newConversation();
-    const known = { question: document.title, conversation_id: id };
-    const first = await ask(known);
-    assert.deepEqual([first.json.status, first.json.taken_over], ['known', null]);
-    const free = await ask({ question: question(), conversation_id: id });
-    assert.deepEqual([free.json.status, free.json.taken_over], ['asked', null]);
+    const question = 'Do you sell gift cards?';
+    await shop.answer(await shop.raise(question), 'Yes, from 20 euros.');
+    const customer = { phone: '+34611550188', reference: 'taken-over' };
+    const id = await shop.converse({ reference: customer.reference, customer_phone: customer.phone });
+    const ask = async (body: object) => (await shop.post('/ask', { conversation_id: id, ...body })).json;
+    const first = await ask({ question });
+    assert.deepEqual([first.status, first.taken_over], ['known', null]);
+    const free = await ask({ question: 'Do you ship to the moon?' });
+    assert.deepEqual([free.status, free.taken_over], ['asked', null]);
 
     const { taken_over } = (await takeOver(id)).json;
     for (const duplicate of [false, true]) {
-      const { json } = await ask(known);
-      assert.deepEqual([json.status, json.duplicate, json.taken_over], ['asked', duplicate, taken_over]);
+      const asked = await ask({ question });
+      assert.deepEqual([asked.status, asked.duplicate, asked.taken_over], ['asked', duplicate, taken_over]);
     }
-    const { phone, reference } = (await deskbell.database.one<{ phone: string; reference: string }>(
-      'select customer_phone as phone, reference from conversations where id = $1',
-      [id],
-    ))!;
-    const byCustomer = await ask({ question: document.title, customer: { phone, reference } });
-    assert.deepEqual([byCustomer.json.status, byCustomer.json.taken_over], ['asked', taken_over]);
-    const raised = (await turns(id)).filter(({ text }) => text === document.title);
-    assert.equal(raised.length, 1);
+    const byCustomer = await ask({ question, conversation_id: undefined, customer });
+    assert.deepEqual([byCustomer.status, byCustomer.taken_over], ['asked', taken_over]);
+    assert.equal((await turns(id)).filter(({ text }) => text === question).length, 1);
 
     await handBack(id);
-    assert.equal((await ask(known)).json.status, 'known');
+    assert.equal((await ask({ question })).status, 'known');
   });
 
   it('is an event, once for each change, in the log, on the stream and for webhooks', async () => {
-    const token = await deskbell.signIn();
-    const body = { url: receiver.url, events: ['conversation.taken_over', 'conversation.handed_back'] };
-    assert.equal((await deskbell.call('POST', '/api/v1/webhooks', { token, body })).status, 200);
-    const stream = await listen(deskbell, await createKey(deskbell));
-    const id = await newConversation();
+    assert.equal((await shop.post('/webhooks', { url: receiver.url, events: TYPES })).status, 200);
+    const stream = await listen(shop.deskbell, await shop.key());
+    const id = await shop.converse({ reference: 'chat-7' });
     for (const change of [takeOver, takeOver, handBack, handBack]) await change(id);
-    const reference = (await call('GET', `${id}`)).json.reference;
-    const data = { conversation_id: id, conversation_reference: reference, reference: null, metadata: null };
     await stream.next('conversation.handed_back');
     stream.stop();
-    await deskbell.allSent();
-    const { events } = (await deskbell.call('GET', '/api/v1/events/log?limit=500', { token })).json;
-    const logged = events.filter(
-      (event: { type: string; data: { conversation_id?: number } }) =>
-        event.type.startsWith('conversation.') && event.data.conversation_id === id,
-    );
+    await shop.deskbell.allSent();
+    const data = { conversation_id: id, conversation_reference: 'chat-7', reference: null, metadata: null };
+    const logged = (await shop.get('/events/log?limit=500')).json.events
+      .map((event: { type: string; data: { conversation_id?: number } }) => [event.type, event.data])
+      .filter(
+        ([type, { conversation_id }]: [string, typeof data]) =>
+          TYPES.includes(type) && conversation_id === id,
+      );
     assert.deepEqual(
-      logged.map((event: { type: string; data: object }) => [event.type, event.data]),
-      [
-        ['conversation.taken_over', data],
-        ['conversation.handed_back', data],
-      ],
+      logged,
+      TYPES.map((type) => [type, data]),
     );
     assert.deepEqual(
       receiver.received.map(({ json }) => json.type),
-      ['conversation.taken_over', 'conversation.handed_back'],
+      TYPES,
     );
   });
 
   it('silences the demo’s assistant, which still shows the person what the customer asks', async () => {
-    const token = await deskbell.signIn();
-    const id = await newConversation();
-    const write = (text: string) =>
-      deskbell.call('POST', `/api/v1/simulator/${id}`, { token, body: { text } });
+    const id = await shop.converse();
+    const write = (text: string) => shop.post(`/simulator/${id}`, { text });
     await takeOver(id);
     await write('Are you still there, Alma?');
     assert.deepEqual(said(await turns(id)), ['customer: Are you still there, Alma?']);
@@ -116,14 +104,14 @@ onEachEngine('a conversation that a person has taken over', (engine) => {
   });
 
   it('can be taken over by keys with the scope answer, and not by other merchants', async () => {
-    const id = await newConversation();
-    const path = `${CONVERSATIONS}/${id}/takeover`;
-    const assistant = await createKey(deskbell, ['ask', 'notifications:read']);
-    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const id = await shop.converse();
+    const path = `/api/v1/conversation/${id}/takeover`;
+    const assistant = await shop.key('ask', 'notifications:read');
+    const token = await other.token();
     for (const method of ['PUT', 'DELETE']) {
-      assertError(await deskbell.call(method, path, { token: assistant }), 403, 'INSUFFICIENT_SCOPE');
-      const foreign = await deskbell.call(method, path, { token });
-      const unknown = await deskbell.call(method, `${CONVERSATIONS}/999999/takeover`, { token });
+      assertError(await shop.deskbell.call(method, path, { token: assistant }), 403, 'INSUFFICIENT_SCOPE');
+      const foreign = await shop.deskbell.call(method, path, { token });
+      const unknown = await shop.deskbell.call(method, path.replace(`${id}`, '999999'), { token });
       assertError(foreign, 404, 'CONVERSATION_NOT_FOUND', 'conversation_id');
       assert.equal(foreign.text, unknown.text);
     }

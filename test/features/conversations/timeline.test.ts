@@ -2,29 +2,31 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Turn } from '../../../src/contract/timeline.ts';
 import { NEAR_MS } from '../../../src/conversations/timeline/pairs.ts';
-import { createKey } from '../../support/machineKeys.ts';
-import { assertError, BOREALIS, onEachEngine, useDeskbell } from '../../support/server.ts';
+import { useMerchant } from '../../support/merchants.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
-import { CONVERSATIONS, said, useTalking } from '../../support/talking.ts';
+import { said, talkingOf } from '../../support/talking.ts';
 
 onEachEngine('the timeline of a conversation', (engine) => {
-  const deskbell = useDeskbell(engine);
-  const { call, newConversation, record, timeline, turns, question, answer, send } = useTalking(deskbell);
+  const shop = useMerchant(engine);
+  const other = useMerchant(engine);
+  const { record, timeline, turns, question, send } = talkingOf(shop);
   /** So many minutes ago. */
-  const ago = (minutes: number) => new Date(deskbell.clock.now().getTime() - minutes * 60_000).toISOString();
+  const ago = (minutes: number) =>
+    new Date(shop.deskbell.clock.now().getTime() - minutes * 60_000).toISOString();
 
   it('has what customer, assistant and merchant said, in order, each with what belongs to it', async () => {
-    const id = await newConversation();
+    const id = await shop.converse();
     await record(
       id,
       { from: 'customer', text: 'Hello', at: ago(30) },
       { from: 'assistant', text: 'Hi, how can I help?', at: ago(29) },
     );
     const asked = await question(id, 'Do you open on Sundays?');
-    await answer(asked, { answer: 'From ten to two.' });
-    await deskbell.allSent();
+    await shop.answer(asked, { answer: 'From ten to two.' });
+    await shop.deskbell.allSent();
     const { json } = await send(id, { text: 'And on Saturdays all day.' });
-    await deskbell.allSent();
+    await shop.deskbell.allSent();
 
     const { conversation, sending, items, next_before } = await timeline(id);
     assert.deepEqual(said(items), [
@@ -47,12 +49,12 @@ onEachEngine('the timeline of a conversation', (engine) => {
     assert.equal(asking!.id, `n${asked}`);
     assert.deepEqual(asking!.question, {
       ...{ notification_id: asked, notification_type: 'user_question_request', status: 'answered' },
-      ...{ outcome: 'answered', answer: null, undo_until: null, answered_by: 'Alma Reyes' },
+      ...{ outcome: 'answered', answer: null, undo_until: null, answered_by: 'Olga Owner' },
       answered_at: asking!.question!.answered_at,
     });
     assert.deepEqual(
       [answered!.by, answered!.notification_id, answered!.reply_to],
-      ['Alma Reyes', asked, { id: `n${asked}`, text: 'Do you open on Sundays?' }],
+      ['Olga Owner', asked, { id: `n${asked}`, text: 'Do you open on Sundays?' }],
     );
     assert.deepEqual(followUp!.delivery, {
       ...{ id: json.delivery_id, state: 'delivered', reason: null, code: null, undo_until: null },
@@ -60,12 +62,12 @@ onEachEngine('the timeline of a conversation', (engine) => {
     });
     assert.deepEqual(
       [followUp!.by, followUp!.notification_id, followUp!.reply_to],
-      ['Alma Reyes', null, null],
+      ['Olga Owner', null, null],
     );
   });
 
   it('shows a question once: as the customer’s message of the same words, if that came within ten minutes', async () => {
-    const id = await newConversation();
+    const id = await shop.converse();
     await record(
       id,
       { from: 'customer', text: 'do you  SHIP to Peru?\n', at: ago(NEAR_MS / 60_000 - 1) },
@@ -73,8 +75,8 @@ onEachEngine('the timeline of a conversation', (engine) => {
     );
     const peru = await question(id, 'Do you ship to Peru?');
     const chile = await question(id, 'Do you ship to Chile?');
-    await answer(peru, { answer: 'We do.' });
-    await deskbell.allSent();
+    await shop.answer(peru, { answer: 'We do.' });
+    await shop.deskbell.allSent();
     const items = await turns(id);
     assert.deepEqual(
       items.map(({ id: turn, question }) => [turn[0], question?.notification_id ?? null]),
@@ -90,7 +92,7 @@ onEachEngine('the timeline of a conversation', (engine) => {
   });
 
   it('gives each question of the same words its own message, the nearest', async () => {
-    const id = await newConversation();
+    const id = await shop.converse();
     await record(
       id,
       { from: 'customer', text: 'Hello?', at: ago(9) },
@@ -102,15 +104,15 @@ onEachEngine('the timeline of a conversation', (engine) => {
   });
 
   it('leaves out what an assistant recorded of Deskbell’s own messages, by its id or by its words', async () => {
-    const id = await newConversation();
+    const id = await shop.converse();
     await send(id, { text: 'Your parcel has left.' });
-    await deskbell.allSent();
-    await deskbell.database.run(
+    await shop.deskbell.allSent();
+    await shop.deskbell.database.run(
       `update deliveries set channel_message_id = 'wamid.X', created_at = $2 where conversation_id = $1`,
       [id, ago(600)],
     );
     await send(id, { text: 'It arrives tomorrow.' });
-    await deskbell.allSent();
+    await shop.deskbell.allSent();
     await record(
       id,
       { from: 'assistant', text: '[message]', message_id: 'wamid.X' },
@@ -127,32 +129,31 @@ onEachEngine('the timeline of a conversation', (engine) => {
   });
 
   it('has an answer with its question while no message has it, and nothing of a resolved one', async () => {
-    const id = await newConversation();
+    const id = await shop.converse();
     const body = { question: 'Is the oat milk sweet?', conversation_id: id, deliver: 'assistant' };
-    const token = await deskbell.signIn();
-    const relayed = (await deskbell.call('POST', '/api/v1/ask', { token, body })).json.id;
-    await answer(relayed, { answer: 'No, unsweetened.' });
+    const relayed = (await shop.post('/ask', body)).json.id;
+    await shop.answer(relayed, { answer: 'No, unsweetened.' });
     const resolved = await question(id, 'Never mind');
-    await answer(resolved, { resolve_only: true });
+    await shop.answer(resolved, { resolve_only: true });
     const [first, second] = await turns(id);
     assert.deepEqual(
       [first!.question!.outcome, first!.question!.answer, first!.question!.answered_by],
-      ['answered', 'No, unsweetened.', 'Alma Reyes'],
+      ['answered', 'No, unsweetened.', 'Olga Owner'],
     );
     assert.deepEqual([second!.question!.outcome, second!.question!.answer], ['resolved', null]);
   });
 
   it('has an answer that can still be undone with its question, until it is sent', async () => {
-    deskbell.clock.stop();
-    const id = await newConversation();
+    shop.deskbell.clock.stop();
+    const id = await shop.converse();
     const asked = await question(id, 'Can I pay by card?');
-    await answer(asked, { answer: 'You can.', undo_seconds: 5 });
-    const undo_until = new Date(deskbell.clock.now().getTime() + 5000).toISOString();
+    await shop.answer(asked, { answer: 'You can.', undo_seconds: 5 });
+    const undo_until = new Date(shop.deskbell.clock.now().getTime() + 5000).toISOString();
     const [held, ...others] = await turns(id);
     assert.deepEqual([held!.question!.answer, held!.question!.undo_until], ['You can.', undo_until]);
     assert.deepEqual(others, []);
-    deskbell.clock.go();
-    deskbell.clock.jump(6);
+    shop.deskbell.clock.go();
+    shop.deskbell.clock.jump(6);
     await until('it is released', async () => (await turns(id)).length === 2);
     const [sent, reply] = await turns(id);
     assert.deepEqual([sent!.question!.answer, sent!.question!.undo_until], [null, null]);
@@ -160,16 +161,19 @@ onEachEngine('the timeline of a conversation', (engine) => {
   });
 
   it('is read backwards in pages that leave out and repeat nothing, also at equal times', async () => {
-    const id = await newConversation();
+    const id = await shop.converse();
     const at = ago(20);
     const texts = Array.from({ length: 9 }, (_, n) => `Message ${n}`);
     for (const [n, text] of texts.entries())
       await record(id, { from: n % 2 === 0 ? 'customer' : 'assistant', text, at: n < 5 ? at : ago(10 - n) });
     // The first of its page. Its twin is the last of the page before.
     const twin = await question(id, 'Message 4');
-    await deskbell.database.run('update notifications set created_at = $2 where id = $1', [twin, ago(12)]);
+    await shop.deskbell.database.run('update notifications set created_at = $2 where id = $1', [
+      twin,
+      ago(12),
+    ]);
     for (const n of [1, 2, 3]) await send(id, { text: `Sent ${n}` });
-    await deskbell.allSent();
+    await shop.deskbell.allSent();
 
     const pages: Turn[][] = [];
     let before: string | null = '';
@@ -188,21 +192,16 @@ onEachEngine('the timeline of a conversation', (engine) => {
   });
 
   it('refuses a bad limit and a bad position, and shows no other merchant’s conversation', async () => {
-    const id = await newConversation();
+    const path = `/conversation/${await shop.converse()}/timeline`;
     for (const limit of ['0', '101', 'x'])
-      assertError(await call('GET', `${id}/timeline?limit=${limit}`), 422, 'VALIDATION_ERROR', 'limit');
+      assertError(await shop.get(`${path}?limit=${limit}`), 422, 'VALIDATION_ERROR', 'limit');
     for (const before of ['x', Buffer.from('turn 2026 m 1').toString('base64url')])
-      assertError(await call('GET', `${id}/timeline?before=${before}`), 422, 'VALIDATION_ERROR', 'before');
-    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-    const foreign = await deskbell.call('GET', `${CONVERSATIONS}/${id}/timeline`, { token });
-    const unknown = await deskbell.call('GET', `${CONVERSATIONS}/999999/timeline`, { token });
+      assertError(await shop.get(`${path}?before=${before}`), 422, 'VALIDATION_ERROR', 'before');
+    const foreign = await other.get(path);
     assertError(foreign, 404, 'CONVERSATION_NOT_FOUND', 'conversation_id');
-    assert.equal(foreign.text, unknown.text);
-    const other = await createKey(deskbell, ['answer']);
-    const refused = await deskbell.call('GET', `${CONVERSATIONS}/${id}/timeline`, { token: other });
-    assertError(refused, 403, 'INSUFFICIENT_SCOPE');
-    const reader = await createKey(deskbell, ['notifications:read']);
-    const allowed = await deskbell.call('GET', `${CONVERSATIONS}/${id}/timeline`, { token: reader });
-    assert.equal(allowed.status, 200);
+    assert.equal(foreign.text, (await other.get('/conversation/999999/timeline')).text);
+    const token = await shop.key('answer');
+    assertError(await shop.get(path, { token }), 403, 'INSUFFICIENT_SCOPE');
+    assert.equal((await shop.get(path, { token: await shop.key('notifications:read') })).status, 200);
   });
 });

@@ -1,196 +1,206 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { useGroups } from '../../support/grouping.ts';
-import { createKey } from '../../support/machineKeys.ts';
-import { assertError, onEachEngine, raise, SUPPORT, startSecondServer } from '../../support/server.ts';
+import { newMerchant, useMerchant } from '../../support/merchants.ts';
+import {
+  assertError,
+  type CallOptions,
+  onEachEngine,
+  SUPPORT,
+  startSecondServer,
+} from '../../support/server.ts';
+
+interface Group {
+  ids: number[];
+  size: number;
+  notification_id: number;
+  question: string;
+}
 
 onEachEngine('the same question from several customers', (engine) => {
-  const { deskbell, tokens, call, ask, groups, groupOf } = useGroups(engine);
+  const shop = useMerchant(engine);
+  const other = useMerchant(engine);
+  const groups = async (of = shop): Promise<Group[]> => (await of.get('/notification/groups')).json.groups;
+  /** The group that has this notification. */
+  const groupOf = async (id: number, of = shop) =>
+    (await groups(of)).find(({ ids }) => ids.includes(id))?.ids;
+  const on = (id: number | string) => `/notification/${id}`;
+  const similar = async (id: number, query = '', options: CallOptions = {}) =>
+    shop.get(`${on(id)}/similar${query}`, options);
 
   it('is one group as soon as it is raised, newest first, and the oldest stands for it', async () => {
-    const first = await ask('Do you ship to Spain?');
+    const first = await shop.raise('Do you ship to Spain?');
     assert.equal(await groupOf(first), undefined);
-    const second = await ask('Hello, can you ship to Spain please?');
+    const second = await shop.raise('Hello, can you ship to Spain please?');
     assert.deepEqual(await groupOf(first), [second, first]);
-    const third = await ask('do u ship to Spain');
-    const group = (await groups()).find(({ ids }) => ids.includes(first))!;
-    const {
-      notification_id,
-      question,
-      size,
-      ids: [newest],
-    } = group;
-    assert.deepEqual(
-      { notification_id, question, size, newest },
-      {
-        notification_id: first,
-        question: 'Do you ship to Spain?',
-        size: 3,
-        newest: third,
-      },
-    );
+    const third = await shop.raise('do u ship to Spain');
+    const [group] = await groups();
+    assert.deepEqual([group!.notification_id, group!.question], [first, 'Do you ship to Spain?']);
+    assert.deepEqual([group!.size, group!.ids[0]], [3, third]);
   });
 
   it('is no longer grouped when it is answered or deleted', async () => {
-    const ids = [
-      await ask('Is the shop heated?'),
-      await ask('is the shop heated?'),
-      await ask('Shop heated?'),
+    const [first, second, third] = [
+      await shop.raise('Is the shop heated?'),
+      await shop.raise('is the shop heated?'),
+      await shop.raise('Shop heated?'),
     ];
-    await call('POST', `${ids[0]}/answer`, { body: { answer: 'Yes.' } });
-    assert.deepEqual(await groupOf(ids[1]!), [ids[2], ids[1]]);
-    await call('DELETE', String(ids[2]));
-    assert.equal(await groupOf(ids[1]!), undefined);
+    await shop.answer(first);
+    assert.deepEqual(await groupOf(second), [third, second]);
+    await shop.delete(on(third));
+    assert.equal(await groupOf(second), undefined);
   });
 
   it('is never grouped with a support request, with another question, or if it is personal', async () => {
-    const reason = { ...SUPPORT, context: { support_request_reason: 'Do you roast Ethiopian beans?' } };
-    for (let n = 0; n < 2; n += 1) await raise(deskbell, tokens.aurora, reason);
-    const plain = await ask('Do you roast Ethiopian beans?');
-    const other = await ask('Do you roast Kenyan beans?');
-    const personal = [await ask('Is order AB-1234 roasted?'), await ask('Is order AB-1234 roasted?')];
-    for (const id of [plain, other, ...personal]) assert.equal(await groupOf(id), undefined);
+    const context = { support_request_reason: 'Do you roast Ethiopian beans?' };
+    for (let n = 0; n < 2; n += 1)
+      await shop.raise({ ...SUPPORT, conversation_id: shop.conversationId, context });
+    for (const question of [
+      ...['Do you roast Ethiopian beans?', 'Do you roast Kenyan beans?'],
+      ...['Is order AB-1234 roasted?', 'Is order AB-1234 roasted?'],
+    ])
+      assert.equal(await groupOf(await shop.raise(question)), undefined, question);
   });
 
   it('can be found for every notification, also an answered one, best first and marked if it is personal', async () => {
-    const answered = await ask('Do you sell paper filters?');
-    await call('POST', `${answered}/answer`, { body: { answer: 'Yes.' } });
-    const same = await ask('do you sell paper filters');
-    const more = await ask('Do you sell paper filters for Chemex?', { lead_phone: '+34611550101' });
-    const mine = await ask('Do you sell paper filters as in order 2041?');
-    const { status, json } = await call('GET', `${answered}/similar`);
-    assert.equal(status, 200);
+    const answered = await shop.raise('Do you sell paper filters?');
+    await shop.answer(answered);
+    const same = await shop.raise('do you sell paper filters');
+    const more = await shop.raise('Do you sell paper filters for Chemex?');
+    const mine = await shop.raise('Do you sell paper filters as in order 2041?');
+    const { notifications } = (await similar(answered)).json;
     assert.deepEqual(
-      json.notifications.map(({ id, personal }: { id: number; personal: boolean }) => [id, personal]),
+      notifications.map(({ id, personal }: { id: number; personal: boolean }) => [id, personal]),
       [
         [same, false],
         [more, false],
         [mine, true],
       ],
     );
-    const [{ created_at, ...best }] = json.notifications;
+    const [{ created_at, ...best }] = notifications;
     assert.deepEqual(best, {
-      ...{ id: same, question: 'do you sell paper filters', score: 1, personal: false, conversation_id: 1 },
+      ...{ id: same, question: 'do you sell paper filters', score: 1, personal: false },
+      conversation_id: shop.conversationId,
     });
     assert.match(created_at, /^\d{4}-/);
-    assert.deepEqual(
-      (await call('GET', `${same}/similar?limit=1`)).json.notifications.map(({ id }: { id: number }) => id),
-      [more],
-    );
-    const not = await ask('Do you not sell paper filters?');
-    const scores = (await call('GET', `${same}/similar`)).json.notifications;
+    const [only, ...others] = (await similar(same, '?limit=1')).json.notifications;
+    assert.deepEqual([only.id, others], [more, []]);
+    const not = await shop.raise('Do you not sell paper filters?');
+    const scores = (await similar(same)).json.notifications;
     assert.equal(scores.find(({ id }: { id: number }) => id === not).score, 0.7);
-    assertError(await call('GET', `${same}/similar?limit=101`), 422, 'VALIDATION_ERROR', 'limit');
+    assertError(await similar(same, '?limit=101'), 422, 'VALIDATION_ERROR', 'limit');
   });
 
   it('is left alone once it was taken out of its group, until that is undone', async () => {
-    const ids = [await ask('Is there parking?'), await ask('is there parking'), await ask('Parking there?')];
-    assert.deepEqual(await groupOf(ids[0]!), ids.toReversed());
-    for (let again = 0; again < 2; again += 1)
-      assert.deepEqual((await call('POST', `${ids[1]}/ungroup`)).json, {
-        message: 'The notification is in no group now.',
-      });
-    assert.deepEqual(await groupOf(ids[0]!), [ids[2], ids[0]]);
-    assert.equal(await groupOf(ids[1]!), undefined);
-    const decided = await deskbell.database.one(
+    const ids: number[] = [];
+    for (const question of ['Is there parking?', 'is there parking', 'Parking there?'])
+      ids.push(await shop.raise(question));
+    const [first, second, third] = ids as [number, number, number];
+    const [ungroup, undo] = [
+      () => shop.post(`${on(second)}/ungroup`),
+      () => shop.delete(`${on(second)}/ungroup`),
+    ];
+    assert.deepEqual(await groupOf(first), ids.toReversed());
+    for (let again = 0; again < 2; again += 1) assert.equal((await ungroup()).status, 200);
+    assert.deepEqual(await groupOf(first), [third, first]);
+    assert.equal(await groupOf(second), undefined);
+    const decided = await shop.deskbell.database.one(
       'select merchant_id, user_id, key_id from ungrouped_notifications where notification_id = $1',
-      [ids[1]!],
+      [second],
     );
-    assert.deepEqual({ ...decided! }, { merchant_id: 1, user_id: 1, key_id: null });
-    for (let again = 0; again < 2; again += 1)
-      assert.equal((await call('DELETE', `${ids[1]}/ungroup`)).status, 200);
-    assert.deepEqual(await groupOf(ids[0]!), ids.toReversed());
-    await call('POST', `${ids[1]}/ungroup`);
+    assert.deepEqual({ ...decided! }, { merchant_id: shop.id, user_id: shop.owner.id, key_id: null });
+    for (let again = 0; again < 2; again += 1) assert.equal((await undo()).status, 200);
+    assert.deepEqual(await groupOf(first), ids.toReversed());
+    await ungroup();
     // An answer keeps its time.
-    assert.equal((await call('POST', `${ids[1]}/answer`, { body: { answer: 'Yes.' } })).status, 200);
-    const { updated_at } = (await call('GET', `${ids[1]}`)).json;
-    await call('DELETE', `${ids[1]}/ungroup`);
-    assert.equal((await call('GET', `${ids[1]}`)).json.updated_at, updated_at);
-    await call('DELETE', String(ids[1]));
+    await shop.answer(second);
+    const { updated_at } = (await shop.get(on(second))).json;
+    await undo();
+    assert.equal((await shop.get(on(second))).json.updated_at, updated_at);
   });
 
   it('is not seen or changed by another merchant, or by a key without the scope', async () => {
-    const ids = [await ask('Do you sell mugs?'), await ask('do you sell mugs')];
-    const foreign = await ask('Do you sell mugs?', {}, tokens.borealis);
-    assert.deepEqual(await groupOf(ids[0]!), [ids[1], ids[0]]);
-    assert.deepEqual(await groups(tokens.borealis), []);
-    const absent = await call('GET', '123456789/similar');
+    const [first, second] = [await shop.raise('Do you sell mugs?'), await shop.raise('do you sell mugs')];
+    const foreign = await other.raise('Do you sell mugs?');
+    assert.deepEqual(await groupOf(first), [second, first]);
+    assert.deepEqual(await groups(other), []);
+    const absent = await similar(123_456_789);
     assertError(absent, 404, 'NOTIFICATION_NOT_FOUND');
-    for (const id of [foreign, 'abc', 0, '%ZZ'])
-      for (const [method, path] of [
-        ['GET', 'similar'],
-        ['POST', 'ungroup'],
-        ['DELETE', 'ungroup'],
-      ] as const)
-        assert.equal((await call(method, `${id}/${path}`)).text, absent.text, `${method} ${id}/${path}`);
-    const reader = await createKey(deskbell, ['notifications:read']);
-    const asker = await createKey(deskbell, ['ask']);
-    assert.equal((await call('GET', 'groups', { token: reader })).status, 200);
-    assert.equal((await call('GET', `${ids[0]}/similar`, { token: reader })).status, 200);
-    assertError(await call('POST', `${ids[0]}/ungroup`, { token: reader }), 403, 'INSUFFICIENT_SCOPE');
-    assertError(await call('DELETE', `${ids[0]}/ungroup`, { token: reader }), 403, 'INSUFFICIENT_SCOPE');
-    assertError(await call('GET', 'groups', { token: asker }), 403, 'INSUFFICIENT_SCOPE');
-    assertError(await call('GET', `${ids[0]}/similar`, { token: asker }), 403, 'INSUFFICIENT_SCOPE');
-    for (const path of ['groups', `${ids[0]}/similar`])
-      assertError(await deskbell.call('GET', `/api/v1/notification/${path}`), 401, 'INVALID_TOKEN');
+    for (const id of [foreign, 'abc', 0, '%ZZ']) {
+      assert.equal((await shop.get(`${on(id)}/similar`)).text, absent.text);
+      assert.equal((await shop.post(`${on(id)}/ungroup`)).text, absent.text);
+      assert.equal((await shop.delete(`${on(id)}/ungroup`)).text, absent.text);
+    }
+    const reader = { token: await shop.key('notifications:read') };
+    const asker = { token: await shop.key('ask') };
+    for (const path of ['/notification/groups', `${on(first)}/similar`]) {
+      assert.equal((await shop.get(path, reader)).status, 200);
+      assertError(await shop.get(path, asker), 403, 'INSUFFICIENT_SCOPE');
+      assertError(await shop.deskbell.call('GET', `/api/v1${path}`), 401, 'INVALID_TOKEN');
+    }
+    assertError(await shop.post(`${on(first)}/ungroup`, undefined, reader), 403, 'INSUFFICIENT_SCOPE');
+    assertError(await shop.delete(`${on(first)}/ungroup`, reader), 403, 'INSUFFICIENT_SCOPE');
   });
 
-  if (engine === 'postgres') {
+  if (engine === 'postgres')
     it('is the same group in every process, at once', async () => {
-      const second = await startSecondServer(deskbell);
+      const second = await startSecondServer(shop.deskbell);
       try {
-        const seen = async () =>
-          (await second.call('GET', '/api/v1/notification/groups', { token: tokens.aurora })).json.groups;
-        assert.deepEqual(await seen(), await groups());
-        const ids = [await ask('Do you sell scales?'), await ask('do you sell scales')];
-        assert.deepEqual(await seen(), await groups());
-        await call('POST', `${ids[0]}/ungroup`);
-        assert.deepEqual(await seen(), await groups());
+        const token = await shop.token();
+        const assertSame = async () => {
+          const { json } = await second.call('GET', '/api/v1/notification/groups', { token });
+          assert.deepEqual(json.groups, await groups());
+        };
+        await assertSame();
+        const ids = [await shop.raise('Do you sell scales?'), await shop.raise('do you sell scales')];
+        await assertSame();
+        await shop.post(`${on(ids[0]!)}/ungroup`);
+        await assertSame();
       } finally {
         await second.close();
       }
     });
-  }
 
   it('is found among a thousand pending ones, and among large and long ones', async () => {
-    const texts = Array.from({ length: 1000 }, (_, n) => `Do you sell ${WORDS[n % 200]} boxes?`);
-    for (let from = 0; from < 1000; from += 50)
-      await Promise.all(texts.slice(from, from + 50).map((text) => ask(text)));
-    const first = await ask('Can I bring my parrot?');
-    assert.equal(await groupOf(first), undefined);
-    const second = await ask('can I bring my parrot');
-    assert.deepEqual(await groupOf(first), [second, first]);
-    assert.ok((await groups()).filter(({ size }) => size === 5).length > 190);
-
-    // A context above 16 KB and a question that is a story are not compared; neither delays the others.
-    const large = await ask('Can I bring my parrot?', { more: 'x'.repeat(60_000) });
-    const long = await ask('Can I bring my parrot? '.repeat(600));
-    assert.deepEqual(await groupOf(first), [second, first]);
-    for (const id of [large, long]) assert.equal((await call('GET', `${id}/similar`)).status, 200);
-    // Ten times: a statement may take three seconds.
-    for (let part = 0; part < 10; part += 1)
-      await deskbell.database.run(
+    const busy = await newMerchant(shop.deskbell);
+    const { database } = busy.deskbell;
+    /** Raises many at once: these questions, so many times. */
+    const copy = async (contexts: readonly string[], times: number, model: number) =>
+      database.run(
         `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at, context,
             requested_fields, answered_fields, answer_schema_id)
-          with recursive copy (n) as (select 1 union all select n + 1 from copy where n < 99)
-          select merchant_id, conversation_id, notification_type, created_at, updated_at, context, requested_fields,
-            answered_fields, answer_schema_id from notifications cross join copy where merchant_id = 1 and id = $1`,
-        [large],
+          with recursive copy (n) as (select 1 union all select n + 1 from copy where n < ${times}),
+            texts (context) as (values ${contexts.map((text) => `('${text}')`)})
+          select merchant_id, conversation_id, notification_type, created_at, updated_at, texts.context,
+            requested_fields, answered_fields, answer_schema_id
+          from notifications cross join copy cross join texts where id = $1`,
+        [model],
       );
-    const last = await ask('Can I bring my parrot?');
-    assert.deepEqual(await groupOf(last), [last, second, first]);
-    for (let n = 0; n < 10; n += 1) await ask('Is it windy?', { more: 'x'.repeat(20_000) });
-    assert.equal(await groupOf(last), undefined, 'the others are not among the newest thousand');
-  });
+    const ask = (question: string, more = '') =>
+      busy.raise({
+        ...{ notification_type: 'user_question_request', conversation_id: busy.conversationId },
+        context: { question, more },
+      });
+    const model = await ask('Do you sell boxes?');
+    const texts = WORDS.slice(0, 200).map((word) => `{"question":"Do you sell ${word} boxes?"}`);
+    await copy(texts, 5, model);
+    const first = await ask('Can I bring my parrot?');
+    assert.equal(await groupOf(first, busy), undefined);
+    const second = await ask('can I bring my parrot');
+    assert.deepEqual(await groupOf(first, busy), [second, first]);
+    assert.ok((await groups(busy)).filter(({ size }) => size === 5).length > 190);
 
-  it('are apart if one asks when and the other where, or one for two and the other for three', async () => {
-    for (const question of [
-      'When do you roast?',
-      'Where do you roast?',
-      'Tables for two?',
-      'Tables for three?',
-    ])
-      assert.equal(await groupOf(await ask(question)), undefined, question);
+    // A context above 16 KB and a question that is a story are not compared; neither delays the others.
+    const large = 'x'.repeat(20_000);
+    await ask('Can I bring my parrot?', large);
+    await ask('Can I bring my parrot? '.repeat(600));
+    assert.deepEqual(await groupOf(first, busy), [second, first]);
+    const largeContext = `{"question":"Can I bring my parrot?","more":"${large}"}`;
+    // Ten times: a statement may take three seconds.
+    for (let part = 0; part < 10; part += 1) await copy([largeContext], 99, model);
+    const last = await ask('Can I bring my parrot?');
+    assert.deepEqual(await groupOf(last, busy), [last, second, first]);
+    for (let n = 0; n < 10; n += 1) await ask('Is it windy?', large);
+    assert.equal(await groupOf(last, busy), undefined, 'the others are not among the newest thousand');
   });
 });
 

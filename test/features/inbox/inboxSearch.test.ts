@@ -1,36 +1,41 @@
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
-import type { MerchantId } from '../../../src/contract/ids.ts';
+import { it } from 'node:test';
 import { indexNext } from '../../../src/notifications/inbox/search/indexer.ts';
-import { answer, ask, countsOf, idsIn, indexAll, page } from '../../support/inbox.ts';
-import { createKey } from '../../support/machineKeys.ts';
-import { NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from '../../support/server.ts';
+import { idsIn, inboxOf, indexAll } from '../../support/inbox.ts';
+import { useMerchant } from '../../support/merchants.ts';
+import { onEachEngine } from '../../support/server.ts';
 
 onEachEngine('the search of the inbox', (engine) => {
   // Tests index by hand, so that each search runs before and after.
-  const deskbell = useDeskbell(engine, { WORKER: 'false' });
-  const owners = useOwners(deskbell);
-  let token = '';
-  before(() => {
-    token = owners.aurora;
-  });
-
-  const find = async (q: string, more: Record<string, string> = {}) =>
-    idsIn(await page(deskbell, token, { tab: 'all', q, ...more }));
+  const shop = useMerchant(engine, { WORKER: 'false' });
+  const other = useMerchant(engine, { WORKER: 'false' });
+  const { page, idsOf, allPages, counts } = inboxOf(shop);
+  const index = () => indexAll(shop.deskbell, [shop.id, other.id]);
+  const find = (q: string, more: Record<string, string> = {}) => idsOf({ tab: 'all', q, ...more });
   /** Before a worker has seen it, and after. */
   const always = async (check: () => Promise<void>) => {
     await check();
-    await indexAll(deskbell);
+    await index();
     await check();
   };
-  const name = async (conversationId: number, customer_name: string, customer_phone: string) => {
-    const body = { reference: `demo-${conversationId}`, customer_name, customer_phone };
-    const saved = await deskbell.call('POST', '/api/v1/conversation/', { token, body });
-    assert.equal(saved.json.id, conversationId, saved.text);
-  };
+  const ask = (question: string, conversation_id: number, more: object = {}) =>
+    shop.raise({
+      ...{ notification_type: 'user_question_request', conversation_id },
+      context: { question, ...more },
+    });
+  /** Raises many at once. */
+  const copy = (id: number, question: string, times: number) =>
+    shop.deskbell.database.run(
+      `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at, context,
+          requested_fields, answered_fields, answer_schema_id)
+        with recursive copy (n) as (select 1 union all select n + 1 from copy where n < ${times})
+        select merchant_id, conversation_id, notification_type, created_at, updated_at, $2, requested_fields,
+          answered_fields, answer_schema_id from notifications cross join copy where id = $1`,
+      [id, JSON.stringify({ question })],
+    );
 
   it('finds words of the question without case, accents and endings, and the beginning of the last', async () => {
-    const id = await ask(deskbell, token, 'Tienen Café descafeinado en GRANOS zulú?');
+    const id = await shop.raise('Tienen Café descafeinado en GRANOS zulú?');
     await always(async () => {
       for (const q of ['zulu', 'ZULÚ', 'cafe zulu', 'grano zulu', 'zulu descaf', 'zul'])
         assert.deepEqual(await find(q), [id], q);
@@ -39,184 +44,142 @@ onEachEngine('the search of the inbox', (engine) => {
   });
 
   it('finds words of the answer as soon as it is given, and the question in its new tab only', async () => {
-    const id = await ask(deskbell, token, 'About yankees?');
-    await indexAll(deskbell);
+    const id = await shop.raise('About yankees?');
+    await index();
     assert.deepEqual(await find('yankees', { tab: 'open' }), [id]);
-    await answer(deskbell, token, id, { answer: 'We call them xylophones.' });
+    await shop.answer(id, 'We call them xylophones.');
     await always(async () => {
       assert.deepEqual(await find('yankee xylophone'), [id]);
       assert.deepEqual(await find('yankee', { tab: 'open' }), []);
       assert.deepEqual(await find('xylophone', { tab: 'answered' }), [id]);
-      assert.deepEqual(await find('xylophone', { tab: 'resolved' }), []);
     });
   });
 
   it('finds customers by name and by any part of the phone number, also after they have changed', async () => {
-    await name(2, 'Wilhelmína Østergård', '+34 611 77 01 42');
-    const id = await ask(deskbell, token, 'Where is victor?', { conversationId: 2 });
+    const customer = (customer_name: string, customer_phone: string) =>
+      shop.converse({ reference: 'victor', customer_name, customer_phone });
+    const id = await ask('Where is victor?', await customer('Wilhelmína Østergård', '+34 611 77 01 42'));
     await always(async () => {
-      for (const q of [
-        'wilhelmina',
-        'ostergard victor',
-        '+34611770142',
-        '611 77 01 42',
-        '770142',
-        '0142',
-        '00346117',
-      ])
-        assert.deepEqual((await find(q))[0], id, q);
-      assert.ok(!(await find('611770143')).includes(id));
+      for (const q of ['wilhelmina', 'ostergard victor', '+34611770142', '611 77 01 42', '0142', '00346117'])
+        assert.deepEqual(await find(q), [id], q);
+      assert.deepEqual(await find('611770143'), []);
     });
-    await name(2, 'Quentin Umlauf', '+34 622 00 00 99');
+    await customer('Quentin Umlauf', '+34 644 00 00 99');
     await always(async () => {
-      assert.deepEqual((await find('umlauf'))[0], id);
-      assert.deepEqual((await find('6220000'))[0], id);
+      for (const q of ['umlauf', '6440000']) assert.deepEqual(await find(q), [id]);
       assert.deepEqual(await find('wilhelmina'), []);
     });
   });
 
   it('finds a number in the text, and the number that an answer goes to', async () => {
-    const id = await ask(deskbell, token, 'Is order 774421 sent?', { lead_phone: '+34655443322' });
+    const to = { lead_phone: '+34655443322' };
+    const id = await ask('Is order 774421 sent?', shop.conversationId, to);
     await always(async () => {
-      assert.deepEqual(await find('774421'), [id]);
-      assert.deepEqual(await find('order 7744'), [id]);
-      assert.deepEqual(await find('655 443 322'), [id]);
+      for (const q of ['774421', 'order 7744', '655 443 322']) assert.deepEqual(await find(q), [id]);
     });
   });
 
   it('finds words of the notes for people, and not for keys', async () => {
-    const id = await ask(deskbell, token, 'Where is my uniform?');
-    await indexAll(deskbell);
-    const notes = `${NOTIFICATIONS}/${id}/notes`;
-    const note = await deskbell.call('POST', notes, { token, body: { text: 'Called the hospice today.' } });
-    assert.equal(note.status, 200, note.text);
-    const key = await createKey(deskbell, ['notifications:read']);
+    const id = await shop.raise('Where is my uniform?');
+    await index();
+    const notes = `/notification/${id}/notes`;
+    const note = await shop.post(notes, { text: 'Called the hospice today.' });
+    const key = { token: await shop.key('notifications:read') };
     await always(async () => {
       assert.deepEqual(await find('hospice'), [id]);
       assert.deepEqual(await find('uniform hospi'), [id]);
-      assert.deepEqual(idsIn(await page(deskbell, key, { tab: 'all', q: 'hospice' })), []);
-      assert.deepEqual(idsIn(await page(deskbell, key, { tab: 'all', q: 'uniform' })), [id]);
-      assert.equal((await page(deskbell, token, { ids: String(id) })).items[0].notes, 1);
+      assert.deepEqual(await idsOf({ tab: 'all', q: 'hospice' }, key), []);
+      assert.deepEqual(await idsOf({ tab: 'all', q: 'uniform' }, key), [id]);
+      assert.equal((await page({ ids: String(id) })).items[0].notes, 1);
     });
-    await deskbell.call('DELETE', `${notes}/${note.json.id}`, { token });
+    await shop.delete(`${notes}/${note.json.id}`);
     await always(async () => assert.deepEqual(await find('hospice'), []));
   });
 
   it('forgets what is deleted', async () => {
-    const [first, second] = [
-      await ask(deskbell, token, 'tango one?'),
-      await ask(deskbell, token, 'tango two?'),
-    ];
-    await indexAll(deskbell);
-    await deskbell.call('DELETE', `${NOTIFICATIONS}/${first}`, { token });
+    const [first, second] = [await shop.raise('tango one?'), await shop.raise('tango two?')];
+    await index();
+    await shop.delete(`/notification/${first}`);
     await always(async () => assert.deepEqual(await find('tango'), [second]));
-    await deskbell.call('DELETE', `${NOTIFICATIONS}/${second}`, { token });
-    await always(async () => assert.deepEqual(await find('tango'), []));
   });
 
   it('has pages in both orders, and counts, while some are indexed and others are not', async () => {
     const ids: number[] = [];
     for (let n = 0; n < 7; n += 1) {
-      ids.push(await ask(deskbell, token, `sierra ${n}?`));
-      if (n === 3) await indexAll(deskbell);
+      ids.push(await shop.raise(`sierra ${n}?`));
+      if (n === 3) await index();
     }
-    await answer(deskbell, token, ids[1]!, { resolve_only: true });
-    for (const [sort, expected] of [
-      ['newest', [...ids].reverse()],
-      ['oldest', ids],
-    ] as const) {
-      await always(async () => {
-        const found: number[] = [];
-        for (let cursor: string | null = ''; cursor !== null; ) {
-          const query = { tab: 'all', q: 'sierra', sort, limit: '2', ...(cursor && { cursor }) };
-          const { items, next_cursor, complete } = await page(deskbell, token, query);
-          found.push(...idsIn({ items }));
-          assert.equal(complete, true);
-          cursor = next_cursor;
-        }
-        assert.deepEqual(found, expected);
-        const counts = await countsOf(deskbell, token, { q: 'sierra' });
-        assert.deepEqual(counts, {
-          open: { count: 6, more: false },
-          attention: { count: 0, more: false },
-          answered: { count: 0, more: false },
-          resolved: { count: 1, more: false },
-          all: { count: 7, more: false },
-        });
+    await shop.answer(ids[1]!, { resolve_only: true });
+    const count = (n: number) => ({ count: n, more: false });
+    await always(async () => {
+      for (const sort of ['newest', 'oldest']) {
+        const items = await allPages({ tab: 'all', q: 'sierra', sort, limit: '2' });
+        assert.deepEqual(idsIn({ items }), sort === 'newest' ? ids.toReversed() : ids);
+      }
+      assert.equal((await page({ q: 'sierra' })).complete, true);
+      assert.deepEqual(await counts({ q: 'sierra' }), {
+        ...{ open: count(6), attention: count(0), answered: count(0), resolved: count(1), all: count(7) },
       });
-    }
+    });
   });
 
   it('finds an old match behind many newer ones', async () => {
-    const id = await ask(deskbell, token, 'A single romeo?');
-    const { database } = deskbell;
-    const copy = `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at, context,
-        requested_fields, answered_fields, answer_schema_id)
-      select merchant_id, conversation_id, notification_type, created_at, updated_at, '{"question":"common quebec"}',
-        requested_fields, answered_fields, answer_schema_id from notifications where merchant_id = 1 and id = $1`;
-    for (let n = 0; n < 1100; n += 1) await database.run(copy, [id]);
+    const id = await shop.raise('A single romeo?');
+    await copy(id, 'common quebec', 1100);
     // More than a search compares itself.
-    assert.equal((await page(deskbell, token, { q: 'quebec' })).complete, false);
-    assert.equal((await countsOf(deskbell, token, { q: 'quebec' })).open.more, true);
-    await indexAll(deskbell);
+    assert.equal((await page({ q: 'quebec' })).complete, false);
+    assert.equal((await counts({ q: 'quebec' })).open.more, true);
+    await index();
     assert.deepEqual(await find('romeo'), [id]);
-    assert.equal((await page(deskbell, token, { q: 'quebec' })).items.length, 50);
-    assert.deepEqual((await countsOf(deskbell, token, { q: 'quebec' })).all, { count: 200, more: true });
-    await database.run(
-      `delete from notifications where merchant_id = 1 and context = '{"question":"common quebec"}'`,
+    assert.equal((await page({ q: 'quebec' })).items.length, 50);
+    assert.deepEqual((await counts({ q: 'quebec' })).all, { count: 200, more: true });
+    await shop.deskbell.database.run(
+      `delete from notifications where merchant_id = $1 and context = '{"question":"common quebec"}'`,
+      [shop.id],
     );
   });
 
   it('does not let the text of a search change the query', async () => {
-    const id = await ask(deskbell, token, 'papa (oscar)?');
+    const id = await shop.raise('papa (oscar)?');
+    const queries = [
+      ...['papa" OR "1:a', "papa' | 'a", 'papa) OR (oscar', 'papa AND', 'papa:*', 'papa\\', '=open papa'],
+    ];
     await always(async () => {
-      for (const q of [
-        'papa" OR "1:a',
-        "papa' | 'a",
-        'papa) OR (oscar',
-        'papa AND',
-        'papa:*',
-        'papa\\',
-        '=open papa',
-      ])
-        assert.ok(
-          (await find(q)).every((found) => found === id),
-          q,
-        );
+      for (const q of queries) for (const found of await find(q)) assert.equal(found, id, q);
       assert.deepEqual(await find('papa NOT oscar'), [id]);
     });
   });
 
   it('never finds another merchant’s', async () => {
-    const id = await ask(deskbell, owners.borealis, 'november secret?', { conversationId: 4 });
+    const id = await other.raise('november secret?');
     await always(async () => {
       assert.deepEqual(await find('november'), []);
-      assert.deepEqual((await countsOf(deskbell, token, { q: 'november' })).all.count, 0);
-      const { items } = await page(deskbell, owners.borealis, { tab: 'all', q: 'november' });
-      assert.deepEqual(idsIn({ items }), [id]);
+      assert.equal((await counts({ q: 'november' })).all.count, 0);
+      assert.deepEqual(await inboxOf(other).idsOf({ tab: 'all', q: 'november' }), [id]);
     });
   });
 
-  it('shares the work between merchants, and each is done once', async () => {
-    await ask(deskbell, token, 'mike?');
-    const [first, second] = await Promise.all([
-      indexNext(deskbell.database, 1 as MerchantId),
-      indexNext(deskbell.database, 1 as MerchantId),
-    ]);
+  it('shares the work between workers, and each change is done once', async () => {
+    const { database } = shop.deskbell;
+    await index();
+    await shop.raise('mike?');
+    const [first, second] = await Promise.all([indexNext(database, shop.id), indexNext(database, shop.id)]);
     assert.equal(first + second, 1);
-    assert.deepEqual(await deskbell.database.all('select * from inbox_changes'), []);
+    const left = await database.all('select * from inbox_changes where merchant_id = $1', [shop.id]);
+    assert.deepEqual(left, []);
   });
 
   it('indexes a conversation with many questions piece by piece', async () => {
-    const ids: number[] = [];
-    for (let n = 0; n < 120; n += 1)
-      ids.push(await ask(deskbell, token, `lima ${n}?`, { conversationId: 3 }));
-    await indexAll(deskbell);
-    await name(3, 'Kilimanjaro', '+34611000111');
-    assert.equal((await countsOf(deskbell, token, { q: 'lima kilimanjaro' })).all.count, 120);
-    await indexNext(deskbell.database, 1 as MerchantId);
-    assert.equal((await countsOf(deskbell, token, { q: 'lima kilimanjaro' })).all.count, 120);
-    await indexAll(deskbell);
-    assert.equal((await countsOf(deskbell, token, { q: 'lima kilimanjaro' })).all.count, 120);
+    const customer = (customer_name: string) => shop.converse({ reference: 'lima', customer_name });
+    const id = await ask('lima?', await customer('Ana'));
+    await copy(id, 'lima', 119);
+    await index();
+    await customer('Kilimanjaro');
+    const count = async () => (await counts({ q: 'lima kilimanjaro' })).all.count;
+    assert.equal(await count(), 120);
+    await indexNext(shop.deskbell.database, shop.id);
+    assert.equal(await count(), 120);
+    await index();
+    assert.equal(await count(), 120);
   });
 });

@@ -1,299 +1,277 @@
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
-import { addColleague, type Colleague, disable } from '../../support/colleagues.ts';
+import { before, describe, it } from 'node:test';
+import { disable } from '../../support/colleagues.ts';
 import { listen } from '../../support/listening.ts';
-import { createKey } from '../../support/machineKeys.ts';
-import {
-  assertError,
-  NOTIFICATIONS,
-  onEachEngine,
-  QUESTION,
-  raise,
-  useDeskbell,
-  useOwners,
-} from '../../support/server.ts';
+import { type Merchant, useMerchant } from '../../support/merchants.ts';
+import { assertError, type CallOptions, onEachEngine } from '../../support/server.ts';
 
-const LOG = '/api/v1/events/log';
+// What colleagues do among themselves: internal notes, and who takes care of a notification.
+
+type Colleague = Awaited<ReturnType<Merchant['colleague']>>;
+const MANY = Array.from({ length: 101 }, (_, n) => n + 1);
+
+/** What happens meanwhile in the log of events. */
+async function eventsDuring(shop: Merchant, work: () => Promise<unknown>) {
+  // The message of an earlier test is an event, too.
+  await shop.deskbell.allSent();
+  const { last_id } = (await shop.get('/events/log?limit=500')).json;
+  await work();
+  const after = async (token?: string) =>
+    (await shop.get(`/events/log?after=${last_id}`, token === undefined ? {} : { token })).json.events;
+  return { events: await after(), after };
+}
+
+const notesOf = (shop: Merchant) => ({
+  notes: (id: number, options?: CallOptions) => shop.get(`/notification/${id}/notes`, options),
+  note: (by: { token: string }, id: number, body: unknown, headers = {}) =>
+    shop.post(`/notification/${id}/notes`, body, { token: by.token, headers }),
+});
 
 onEachEngine('internal notes', (engine) => {
-  const deskbell = useDeskbell(engine);
-  const tokens = useOwners(deskbell);
+  const shop = useMerchant(engine);
+  const other = useMerchant(engine);
+  const { notes, note } = notesOf(shop);
   let teo: Colleague;
   let mona: Colleague;
   before(async () => {
-    teo = await addColleague(deskbell, 'Teo Vidal');
-    mona = await addColleague(deskbell, 'Mona Haddad');
+    [teo, mona] = [await shop.colleague('Teo Vidal'), await shop.colleague('Mona Haddad')];
   });
-
-  const notes = (token: string, address: string) => deskbell.call('GET', `${address}/notes`, { token });
-  const note = (token: string, address: string, body: unknown, headers = {}) =>
-    deskbell.call('POST', `${address}/notes`, { token, body, headers });
   const stored = async () =>
-    (await deskbell.database.one<{ bytes: number }>('select bytes from inboxes where merchant_id = 1'))!
-      .bytes;
+    (await shop.deskbell.database.one<{ bytes: number }>('select bytes from inboxes where merchant_id = $1', [
+      shop.id,
+    ]))!.bytes;
 
   it('are there for all colleagues, in order, with their authors and whom they mention', async () => {
-    const address = await raise(deskbell, tokens.aurora);
-    assert.deepEqual((await notes(teo.token, address)).json, { notes: [] });
-    const first = await note(teo.token, address, { text: '@mona haddad, is it back on Monday? 😀' });
+    const id = await shop.raise();
+    assert.deepEqual((await notes(id, teo)).json, { notes: [] });
+    const first = await note(teo, id, { text: '@mona haddad, is it back on Monday? 😀' });
     assert.equal(first.status, 200, first.text);
-    const second = await note(mona.token, address, { text: 'Yes.', mentions: [teo.id] });
-    const { json } = await notes(tokens.aurora, address);
+    const second = await note(mona, id, { text: 'Yes.', mentions: [teo.id] });
+    const { json } = await notes(id);
     assert.deepEqual(json, { notes: [first.json, second.json] });
-    const people = { teo: { id: teo.id, name: teo.name }, mona: { id: mona.id, name: mona.name } };
+    const [byTeo, byMona] = [teo, mona].map(({ id: user, name }) => ({ id: user, name }));
     assert.deepEqual(
       json.notes.map(({ author, mentions }: Record<string, unknown>) => [author, mentions]),
       [
-        [people.teo, [people.mona]],
-        [people.mona, [people.teo]],
+        [byTeo, [byMona]],
+        [byMona, [byTeo]],
       ],
     );
-    assert.equal((await deskbell.call('GET', address, { token: teo.token })).json.notes, 2);
+    assert.equal((await shop.get(`/notification/${id}`, teo)).json.notes, 2);
   });
 
   it('are not in the list of notifications, and not for keys', async () => {
-    const address = await raise(deskbell, tokens.aurora);
-    await note(teo.token, address, { text: 'Only for us.' });
-    const id = Number(address.split('/').at(-1));
-    const list = await deskbell.call('GET', `${NOTIFICATIONS}/?limit=1`, { token: tokens.aurora });
-    assert.equal(list.json[0].id, id);
-    assert.equal(Object.keys(list.json[0]).length, 9);
-    const key = await createKey(deskbell, ['notifications:read', 'answer', 'ask']);
-    for (const reply of [await notes(key, address), await note(key, address, { text: 'Me too' })])
+    const id = await shop.raise();
+    await note(teo, id, { text: 'Only for us.' });
+    const [listed] = (await shop.get('/notification/?limit=1')).json;
+    assert.deepEqual([listed.id, Object.keys(listed).length], [id, 9]);
+    const key = { token: await shop.key('notifications:read', 'answer', 'ask') };
+    for (const reply of [await notes(id, key), await note(key, id, { text: 'Me too' })])
       assertError(reply, 403, 'INSUFFICIENT_SCOPE');
-    const { json } = await deskbell.call('GET', address, { token: key });
-    assert.ok(!JSON.stringify(json).includes('Only for us.'));
+    assert.doesNotMatch((await shop.get(`/notification/${id}`, key)).text, /Only for us/);
   });
 
   it('tell programs that there is one, but not what it says', async () => {
-    const address = await raise(deskbell, tokens.aurora);
-    const { last_id } = (await deskbell.call('GET', `${LOG}?limit=500`, { token: tokens.aurora })).json;
-    const live = await listen(deskbell, teo.token);
-    const { json } = await note(teo.token, address, { text: '@Mona, a secret' });
-    await live.next('inbox');
+    const id = await shop.raise();
+    const live = await listen(shop.deskbell, teo.token);
+    let note_id: number | undefined;
+    const { events, after } = await eventsDuring(shop, async () => {
+      note_id = (await note(teo, id, { text: '@Mona, a secret' })).json.id;
+      await live.next('inbox');
+    });
     live.stop();
-    const { events } = (await deskbell.call('GET', `${LOG}?after=${last_id}`, { token: tokens.aurora })).json;
-    assert.deepEqual(
-      events.map(({ type, data }: { type: string; data: unknown }) => [type, data]),
-      [
-        [
-          'notification.noted',
-          {
-            ...{ notification_id: Number(address.split('/').at(-1)), conversation_id: 1, note_id: json.id },
-            ...{ author: teo.id, mentions: [mona.id], reference: null, metadata: null },
-          },
-        ],
-      ],
-    );
-    const assistant = await createKey(deskbell, ['ask']);
-    const shown = (await deskbell.call('GET', `${LOG}?after=${last_id}`, { token: assistant })).json;
-    assert.deepEqual(shown.events, []);
+    assert.equal(events.length, 1);
+    assert.equal(events[0].type, 'notification.noted');
+    assert.deepEqual(events[0].data, {
+      ...{ notification_id: id, conversation_id: shop.conversationId, note_id },
+      ...{ author: teo.id, mentions: [mona.id], reference: null, metadata: null },
+    });
+    assert.deepEqual(await after(await shop.key('ask')), []);
   });
 
   it('are deleted by their author or an owner, and by nobody else', async () => {
-    const address = await raise(deskbell, tokens.aurora);
+    const [id, elsewhere] = [await shop.raise(), await shop.raise()];
     const bytes = await stored();
     const ids: number[] = [];
-    for (const text of ['One', 'Two 😀']) ids.push((await note(teo.token, address, { text })).json.id);
+    for (const text of ['One', 'Two 😀']) ids.push((await note(teo, id, { text })).json.id);
     assert.equal(await stored(), bytes + 3 + 8 + 2 * 200);
-    const remove = (token: string, id: unknown, at = address) =>
-      deskbell.call('DELETE', `${at}/notes/${id}`, { token });
+    const remove = (token: string, noteId: unknown, at = id) =>
+      shop.delete(`/notification/${at}/notes/${noteId}`, { token });
     assertError(await remove(mona.token, ids[0]), 403, 'FORBIDDEN');
-    const other = await raise(deskbell, tokens.aurora);
-    const bytesOfOther = (await stored()) - bytes - 411;
-    for (const [token, id, at] of [
-      [teo.token, 987_654, address],
-      [teo.token, 'abc', address],
-      [teo.token, ids[0], other],
+    for (const [noteId, at] of [
+      [987_654, id],
+      ['abc', id],
+      [ids[0], elsewhere],
     ] as const)
-      assertError(await remove(token, id, at), 404, 'NOTE_NOT_FOUND');
-    assertError(await remove(tokens.borealis, ids[0]), 404, 'NOTIFICATION_NOT_FOUND');
+      assertError(await remove(teo.token, noteId, at), 404, 'NOTE_NOT_FOUND');
+    assertError(await remove(await other.token(), ids[0]), 404, 'NOTIFICATION_NOT_FOUND');
     assert.equal((await remove(teo.token, ids[0])).status, 200);
-    assert.equal((await remove(tokens.aurora, ids[1])).status, 200);
+    assert.equal((await remove(await shop.token(), ids[1])).status, 200);
     assertError(await remove(teo.token, ids[0]), 404, 'NOTE_NOT_FOUND');
-    assert.deepEqual((await notes(teo.token, address)).json, { notes: [] });
-    assert.equal(await stored(), bytes + bytesOfOther);
+    assert.deepEqual((await notes(id)).json, { notes: [] });
+    assert.equal(await stored(), bytes);
   });
 
   it('go with their notification, and free their storage', async () => {
-    const before = await stored();
-    const address = await raise(deskbell, tokens.aurora);
-    for (const text of ['One', 'Two']) await note(teo.token, address, { text });
-    await deskbell.call('DELETE', address, { token: tokens.aurora });
-    assert.equal(await stored(), before);
-    assertError(await notes(teo.token, address), 404, 'NOTIFICATION_NOT_FOUND');
-    const left = await deskbell.database.one<{ count: number }>(
-      'select count(*) as count from notification_notes where merchant_id = 1 and notification_id = $1',
-      [Number(address.split('/').at(-1))],
-    );
-    assert.equal(left!.count, 0);
-  });
-
-  it('need a text of at most 4,000 characters, and people of the merchant', async () => {
-    const address = await raise(deskbell, tokens.aurora);
-    const former = await addColleague(deskbell, 'Former Colleague');
-    await disable(deskbell, former);
-    const refused: [body: unknown, field: string][] = [
-      [{}, 'text'],
-      [{ text: ' \n' }, 'text'],
-      [{ text: 7 }, 'text'],
-      [{ text: 'x'.repeat(4001) }, 'text'],
-      [{ text: '😀'.repeat(4001) }, 'text'],
-      [[], 'body'],
-      [{ text: 'x', mentions: 'all' }, 'mentions'],
-      [{ text: 'x', mentions: [0] }, 'mentions'],
-      [{ text: 'x', mentions: [987_654] }, 'mentions'],
-      [{ text: 'x', mentions: [former.id] }, 'mentions'],
-      // The owner of the other merchant.
-      [{ text: 'x', mentions: [2] }, 'mentions'],
-      [{ text: 'x', mentions: Array(21).fill(teo.id) }, 'mentions'],
-    ];
-    for (const [body, field] of refused)
-      assertError(await note(teo.token, address, body), 422, 'VALIDATION_ERROR', field);
-    assert.deepEqual((await notes(teo.token, address)).json, { notes: [] });
-    const longest = '😀'.repeat(4000);
-    assert.equal((await note(teo.token, address, { text: longest })).json.text, longest);
-    const odd = await note(teo.token, address, { text: 'half \ud83d and nul \0' });
-    assert.equal(odd.json.text, 'half \ufffd and nul \ufffd');
-    assert.deepEqual((await note(teo.token, address, { text: '@Former Colleague' })).json.mentions, []);
+    const bytes = await stored();
+    const id = await shop.raise();
+    for (const text of ['One', 'Two']) await note(teo, id, { text });
+    await shop.delete(`/notification/${id}`);
+    assert.equal(await stored(), bytes);
+    assertError(await notes(id), 404, 'NOTIFICATION_NOT_FOUND');
+    const left = 'select id from notification_notes where notification_id = $1';
+    assert.deepEqual(await shop.deskbell.database.all(left, [id]), []);
   });
 
   it('are 200 at most, also when many are written at the same time', async () => {
-    const address = await raise(deskbell, tokens.aurora);
-    const id = Number(address.split('/').at(-1));
-    for (let n = 0; n < 195; n += 1)
-      await deskbell.database.run(
-        `insert into notification_notes (merchant_id, notification_id, user_id, text, mentions, created_at)
-          values (1, $1, $2, 'Note', '[]', '2026-01-15T09:30:00.000Z')`,
-        [id, teo.id],
-      );
-    const replies = await Promise.all(
-      Array.from({ length: 12 }, (_, n) => note(teo.token, address, { text: `More ${n}` })),
+    const id = await shop.raise();
+    await shop.deskbell.database.run(
+      `insert into notification_notes (merchant_id, notification_id, user_id, text, mentions, created_at)
+        with recursive notes (n) as (select 1 union all select n + 1 from notes where n < 195)
+        select m.id, n.id, u.id, 'Note', '[]', '2026-01-15T09:30:00.000Z' from merchants m
+          join notifications n on n.id = $1 join users u on u.id = $2 cross join notes where m.id = n.merchant_id`,
+      [id, teo.id],
     );
-    assert.equal(replies.filter(({ status }) => status === 200).length, 5);
-    for (const reply of replies.filter(({ status }) => status !== 200)) assertError(reply, 409, 'CONFLICT');
-    assert.equal((await notes(teo.token, address)).json.notes.length, 200);
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => note(teo, id, { text: `More ${n}` })),
+    );
+    const refused = replies.filter(({ status }) => status !== 200);
+    assert.equal(refused.length, 7);
+    for (const reply of refused) assertError(reply, 409, 'CONFLICT');
+    assert.equal((await notes(id)).json.notes.length, 200);
   });
 
   it('are written once with an Idempotency-Key', async () => {
-    const address = await raise(deskbell, tokens.aurora);
-    const headers = { 'idempotency-key': `note-${address}` };
-    const first = await note(teo.token, address, { text: 'Once' }, headers);
-    const again = await note(teo.token, address, { text: 'Once' }, headers);
-    assert.deepEqual(again.json, first.json);
-    assert.equal((await notes(teo.token, address)).json.notes.length, 1);
+    const id = await shop.raise();
+    const headers = { 'idempotency-key': `note-${id}` };
+    const first = await note(teo, id, { text: 'Once' }, headers);
+    assert.deepEqual((await note(teo, id, { text: 'Once' }, headers)).json, first.json);
+    assert.equal((await notes(id)).json.notes.length, 1);
   });
 });
 
 onEachEngine('an assigned notification', (engine) => {
-  const deskbell = useDeskbell(engine);
-  const tokens = useOwners(deskbell);
+  const shop = useMerchant(engine);
+  const other = useMerchant(engine);
   let teo: Colleague;
   before(async () => {
-    teo = await addColleague(deskbell, 'Teo "T" Vidal');
+    teo = await shop.colleague('Teo "T" Vidal');
   });
-  const assign = (token: string, address: string, user_id: unknown) =>
-    deskbell.call('PUT', `${address}/assignee`, { token, body: { user_id } });
-  const assignee = async (address: string) =>
-    (await deskbell.call('GET', address, { token: tokens.aurora })).json.assigned_to;
+  const assign = (id: number, user_id: unknown, options: CallOptions = teo) =>
+    shop.put(`/notification/${id}/assignee`, { user_id }, options);
+  const assignee = async (id: number) => (await shop.get(`/notification/${id}`)).json.assigned_to;
+  const byTeo = () => ({ id: teo.id, name: teo.name });
+  const assignmentsIn = (events: { type: string; data: Record<string, unknown> }[]) =>
+    events.map(({ type, data }) => [type, data.notification_id, data.assigned_to, data.assigned_by]);
 
   it('has a person, another one, or nobody, and everybody hears of it once', async () => {
-    const address = await raise(deskbell, tokens.aurora);
-    const { last_id } = (await deskbell.call('GET', `${LOG}?limit=500`, { token: tokens.aurora })).json;
-    assert.equal(await assignee(address), null);
-    const live = await listen(deskbell, teo.token);
-    const assigned = await assign(teo.token, address, 1);
-    assert.deepEqual(assigned.json, { assigned_to: { id: 1, name: 'Alma Reyes' } });
-    await live.next('inbox');
+    const id = await shop.raise();
+    const { owner } = shop;
+    assert.equal(await assignee(id), null);
+    const live = await listen(shop.deskbell, teo.token);
+    const { events } = await eventsDuring(shop, async () => {
+      const assigned = await assign(id, owner.id);
+      assert.deepEqual(assigned.json, { assigned_to: { id: owner.id, name: 'Olga Owner' } });
+      await live.next('inbox');
+      // Again: nothing changes.
+      assert.equal((await assign(id, owner.id)).status, 200);
+      await assign(id, teo.id, {});
+      assert.deepEqual(await assignee(id), byTeo());
+      assert.deepEqual((await assign(id, null, {})).json, { assigned_to: null });
+    });
     live.stop();
-    // Again: nothing changes.
-    assert.equal((await assign(teo.token, address, 1)).status, 200);
-    await assign(tokens.aurora, address, teo.id);
-    assert.deepEqual(await assignee(address), { id: teo.id, name: teo.name });
-    assert.deepEqual((await assign(tokens.aurora, address, null)).json, { assigned_to: null });
-    assert.equal(await assignee(address), null);
-    const { events } = (await deskbell.call('GET', `${LOG}?after=${last_id}`, { token: tokens.aurora })).json;
-    assert.deepEqual(
-      events.map(({ type, data }: { type: string; data: Record<string, unknown> }) => [
-        ...[type, data.assigned_to, data.assigned_by],
-      ]),
-      [
-        ['notification.assigned', 1, teo.id],
-        ['notification.assigned', teo.id, 1],
-        ['notification.assigned', null, 1],
-      ],
-    );
+    assert.equal(await assignee(id), null);
+    assert.deepEqual(assignmentsIn(events), [
+      ['notification.assigned', id, owner.id, teo.id],
+      ['notification.assigned', id, teo.id, owner.id],
+      ['notification.assigned', id, null, owner.id],
+    ]);
   });
 
   it('is not assigned to somebody who cannot sign in or works elsewhere', async () => {
-    const address = await raise(deskbell, tokens.aurora);
-    const former = await addColleague(deskbell, 'Former Colleague');
-    assert.equal((await assign(teo.token, address, former.id)).status, 200);
-    await disable(deskbell, former);
+    const [id, next] = [await shop.raise(), await shop.raise()];
+    const former = await shop.colleague('Former Colleague');
+    assert.equal((await assign(id, former.id)).status, 200);
+    await disable(shop.deskbell, former);
     // Who has left is still shown, and another person can take it.
-    assert.deepEqual(await assignee(address), { id: former.id, name: former.name });
-    const other = await raise(deskbell, tokens.aurora);
-    for (const id of [former.id, 2, 987_654, 0, -1, 'me', 1.5, [1]])
-      assertError(await assign(teo.token, other, id), 422, 'VALIDATION_ERROR', 'user_id');
-    const empty = await deskbell.call('PUT', `${other}/assignee`, { token: teo.token, body: {} });
-    assertError(empty, 422, 'VALIDATION_ERROR', 'user_id');
-    assert.equal(await assignee(other), null);
-    assert.equal((await assign(teo.token, address, teo.id)).status, 200);
-    assert.deepEqual(await assignee(address), { id: teo.id, name: teo.name });
+    assert.deepEqual(await assignee(id), { id: former.id, name: former.name });
+    for (const user of [former.id, other.owner.id, 987_654, 0, 'me', 1.5, [1], undefined])
+      assertError(await assign(next, user), 422, 'VALIDATION_ERROR', 'user_id');
+    assert.equal(await assignee(next), null);
+    assert.equal((await assign(id, teo.id)).status, 200);
+    assert.deepEqual(await assignee(id), byTeo());
   });
 
   it('keeps its person when it is answered, and a key cannot assign it', async () => {
-    const address = await raise(deskbell, tokens.aurora);
-    await assign(teo.token, address, teo.id);
-    const key = await createKey(deskbell, ['notifications:read', 'answer', 'ask']);
-    assertError(await assign(key, address, 1), 403, 'INSUFFICIENT_SCOPE');
-    await deskbell.call('POST', `${address}/answer`, { token: teo.token, body: { answer: 'Yes.' } });
-    assert.deepEqual(await assignee(address), { id: teo.id, name: teo.name });
+    const id = await shop.raise();
+    await assign(id, teo.id);
+    const key = { token: await shop.key('notifications:read', 'answer', 'ask') };
+    assertError(await assign(id, shop.owner.id, key), 403, 'INSUFFICIENT_SCOPE');
+    await shop.answer(id);
+    assert.deepEqual(await assignee(id), byTeo());
   });
 
   it('can be one of many that are assigned together', async () => {
-    const addresses = [await raise(deskbell, tokens.aurora), await raise(deskbell, tokens.aurora)];
-    const [first, second] = addresses.map((address) => Number(address.split('/').at(-1)));
-    const foreign = Number(
-      (await raise(deskbell, tokens.borealis, { ...QUESTION, conversation_id: 4 })).split('/').at(-1),
-    );
-    const assignMany = (token: string, body: object) =>
-      deskbell.call('POST', `${NOTIFICATIONS}/assign-many`, { token, body });
-    await assign(teo.token, addresses[0]!, teo.id);
-    // The message of an earlier test is an event, too.
-    await deskbell.allSent();
-    const { last_id } = (await deskbell.call('GET', `${LOG}?limit=500`, { token: tokens.aurora })).json;
-    const reply = await assignMany(teo.token, { ids: [second, foreign, first, 987_654], user_id: teo.id });
-    assert.equal(reply.status, 200, reply.text);
+    const [first, second, foreign] = [await shop.raise(), await shop.raise(), await other.raise()];
+    const assignMany = (body: object, options: CallOptions = teo) =>
+      shop.post('/notification/assign-many', body, options);
+    await assign(first, teo.id);
+    const assigned = { status: 'assigned', message: 'Notification assigned.' };
     const refused = { status: 'refused', message: 'Notification not found.', code: 'NOTIFICATION_NOT_FOUND' };
-    assert.deepEqual(reply.json, {
-      assigned_to: { id: teo.id, name: teo.name },
-      results: [
-        { id: second, status: 'assigned', message: 'Notification assigned.' },
-        { id: foreign, ...refused },
-        { id: first, status: 'assigned', message: 'Notification assigned.' },
-        { id: 987_654, ...refused },
-      ],
+    const { events } = await eventsDuring(shop, async () => {
+      const { json } = await assignMany({ ids: [second, foreign, first, 987_654], user_id: teo.id });
+      assert.deepEqual(json, {
+        assigned_to: byTeo(),
+        results: [
+          { id: second, ...assigned },
+          { id: foreign, ...refused },
+          { id: first, ...assigned },
+          { id: 987_654, ...refused },
+        ],
+      });
     });
-    for (const address of addresses)
-      assert.deepEqual(await assignee(address), { id: teo.id, name: teo.name });
     // Only what has changed is an event.
-    const { events } = (await deskbell.call('GET', `${LOG}?after=${last_id}`, { token: tokens.aurora })).json;
-    assert.deepEqual(
-      events.map(({ type, data }: { type: string; data: Record<string, unknown> }) => [
-        ...[type, data.notification_id, data.assigned_to, data.assigned_by],
-      ]),
-      [['notification.assigned', second, teo.id, teo.id]],
-    );
-    const nobody = await assignMany(tokens.aurora, { ids: [first, second], user_id: null });
+    assert.deepEqual(assignmentsIn(events), [['notification.assigned', second, teo.id, teo.id]]);
+    for (const id of [first, second]) assert.deepEqual(await assignee(id), byTeo());
+    const nobody = await assignMany({ ids: [first, second], user_id: null });
     assert.equal(nobody.json.assigned_to, null);
-    for (const address of addresses) assert.equal(await assignee(address), null);
+    for (const id of [first, second]) assert.equal(await assignee(id), null);
 
-    for (const user_id of [2, 987_654, 'me', undefined])
-      assertError(await assignMany(teo.token, { ids: [first], user_id }), 422, 'VALIDATION_ERROR', 'user_id');
-    for (const ids of [[], [first, first], ['x'], Array.from({ length: 101 }, (_, n) => n + 1), undefined])
-      assertError(await assignMany(teo.token, { ids, user_id: 1 }), 422, 'VALIDATION_ERROR', 'ids');
-    const key = await createKey(deskbell, ['notifications:read', 'answer', 'ask']);
-    assertError(await assignMany(key, { ids: [first], user_id: 1 }), 403, 'INSUFFICIENT_SCOPE');
+    for (const user_id of [other.owner.id, 987_654, 'me', undefined])
+      assertError(await assignMany({ ids: [first], user_id }), 422, 'VALIDATION_ERROR', 'user_id');
+    for (const ids of [[], [first, first], ['x'], MANY, undefined])
+      assertError(await assignMany({ ids, user_id: teo.id }), 422, 'VALIDATION_ERROR', 'ids');
+    const key = { token: await shop.key('notifications:read', 'answer', 'ask') };
+    assertError(await assignMany({ ids: [first], user_id: teo.id }, key), 403, 'INSUFFICIENT_SCOPE');
+  });
+});
+
+describe('the text of a note', () => {
+  const shop = useMerchant('sqlite');
+  const other = useMerchant('sqlite');
+  const { notes, note } = notesOf(shop);
+
+  it('has at most 4,000 characters, and mentions people of the merchant', async () => {
+    const id = await shop.raise();
+    const [teo, former] = [await shop.colleague(), await shop.colleague('Former Colleague')];
+    await disable(shop.deskbell, former);
+    const refused: [body: unknown, field: string][] = [
+      [{}, 'text'],
+      [{ text: ' \n' }, 'text'],
+      [{ text: 7 }, 'text'],
+      [{ text: '😀'.repeat(4001) }, 'text'],
+      [[], 'body'],
+      ...['all', [0], [987_654], [former.id], [other.owner.id], Array(21).fill(teo.id)].map(
+        (mentions): [unknown, string] => [{ text: 'x', mentions }, 'mentions'],
+      ),
+    ];
+    for (const [body, field] of refused)
+      assertError(await note(teo, id, body), 422, 'VALIDATION_ERROR', field);
+    assert.deepEqual((await notes(id)).json, { notes: [] });
+    const longest = '😀'.repeat(4000);
+    assert.equal((await note(teo, id, { text: longest })).json.text, longest);
+    const odd = await note(teo, id, { text: 'half \ud83d and nul \0' });
+    assert.equal(odd.json.text, 'half \ufffd and nul \ufffd');
+    assert.deepEqual((await note(teo, id, { text: '@Former Colleague' })).json.mentions, []);
   });
 });

@@ -1,100 +1,93 @@
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
+import { after, before, beforeEach, describe, it } from 'node:test';
 import { lastDays } from '../../../src/notifications/days.ts';
-import {
-  assertError,
-  BOREALIS,
-  type Deskbell,
-  OPERATOR,
-  onEachEngine,
-  useDeskbell,
-} from '../../support/server.ts';
+import { type Merchant, newMerchant, useMerchant } from '../../support/merchants.ts';
+import { assertError, OPERATOR, onEachEngine, SUPPORT } from '../../support/server.ts';
 
-const OVERVIEW = '/api/v1/overview';
-
-/** An answered notification of Aurora. */
-async function answered({ database }: Deskbell, at: string, seconds: number, type = 'user_question_request') {
-  await database.run(
-    `insert into notifications (merchant_id, conversation_id, notification_type, status, created_at, updated_at,
-        context, requested_fields, answered_fields, answer_schema_id, answer)
-      select merchant_id, conversation_id, $3, 'answered', $1, $2, context, requested_fields, answered_fields,
-        answer_schema_id, '{"answer":"x"}' from notifications where id = 4`,
-    [new Date(Date.parse(at) - seconds * 1000).toISOString(), at, type],
-  );
+interface Week {
+  from: string;
+  to: string;
+  asked: number;
+  answered: number;
+  resolved: number;
+  answered_by_assistant: number;
+  median_seconds: number | null;
+  p90_seconds: number | null;
 }
 
+const isNear = (found: number | null, wanted: number) =>
+  assert.ok(found !== null && Math.abs(found / wanted - 1) < 0.2, `${found} instead of ${wanted}`);
+
 onEachEngine('the overview', (engine) => {
-  const deskbell = useDeskbell(engine);
+  const other = useMerchant(engine);
+  let shop: Merchant;
   // The day must not change between two calls.
-  before(() => deskbell.clock.stop());
-  const overview = (token: string, query = '') => deskbell.call('GET', OVERVIEW + query, { token });
-  const ago = (days: number) => new Date(deskbell.clock.now().getTime() - days * 86_400_000).toISOString();
+  before(() => other.deskbell.clock.stop());
+  after(() => other.deskbell.clock.go());
+  beforeEach(async () => {
+    shop = await newMerchant(other.deskbell);
+  });
+  const overview = async (query = '', of = shop) => (await of.get(`/overview${query}`)).json;
+  const lastWeek = async (): Promise<Week> => (await overview()).weeks.at(-1);
+  const ago = (days: number) =>
+    new Date(other.deskbell.clock.now().getTime() - days * 86_400_000).toISOString();
+  const support = () => shop.raise({ ...SUPPORT, conversation_id: shop.conversationId });
+
+  /** Notifications that were answered at this time, after so many seconds. */
+  async function answered(at: string, seconds: readonly number[], type = 'user_question_request') {
+    const model = await shop.raise('Old?');
+    for (const each of seconds)
+      await shop.deskbell.database.run(
+        `insert into notifications (merchant_id, conversation_id, notification_type, status, created_at, updated_at,
+            context, requested_fields, answered_fields, answer_schema_id, answer, answered_by)
+          select merchant_id, conversation_id, $3, 'answered', $1, $2, context, requested_fields, answered_fields,
+            answer_schema_id, '{"answer":"x"}', $5 from notifications where id = $4`,
+        [new Date(Date.parse(at) - each * 1000).toISOString(), at, type, model, shop.owner.id],
+      );
+    await shop.delete(`/notification/${model}`);
+  }
 
   it('counts pending notifications, and returns the time of the oldest', async () => {
-    const reply = await overview(await deskbell.signIn());
-    assert.equal(reply.status, 200, reply.text);
-    const { pending } = reply.json;
-    assert.equal(pending.total, 4);
-    assert.deepEqual(pending.by_type, { user_question_request: 3, user_support_request: 1 });
-    const list = await deskbell.call('GET', '/api/v1/notification/?status=requested', {
-      token: await deskbell.signIn(),
+    const ids = [await shop.raise(), await shop.raise(), await support()];
+    const oldest = (await shop.get(`/notification/${ids[0]}`)).json.created_at;
+    assert.deepEqual((await overview()).pending, {
+      ...{ total: 3, by_type: { user_question_request: 2, user_support_request: 1 }, oldest_at: oldest },
     });
-    assert.equal(pending.oldest_at, list.json.at(-1).created_at);
   });
 
   it('counts the answers of each day, and how long they took', async () => {
-    const token = await deskbell.signIn();
-    const before = (await overview(token, '?days=90')).json;
-    assert.equal(before.answered_per_day.length, 90);
-    assert.equal(before.by_type.user_question_request + before.by_type.user_support_request, 2);
-    assert.equal(before.median_seconds_to_answer, ((12 + 34) / 2) * 60);
-
-    for (const seconds of [60, 120, 5.5]) await answered(deskbell, ago(20), seconds);
-    await answered(deskbell, ago(20), 30, 'user_support_request');
-    await answered(deskbell, ago(100), 1);
-    const { answered_per_day, by_type, median_seconds_to_answer } = (await overview(token, '?days=90')).json;
+    await answered(ago(0), [720, 2040]);
+    await answered(ago(20), [60, 120, 5.5]);
+    await answered(ago(20), [30], 'user_support_request');
+    await answered(ago(100), [1]);
+    const { answered_per_day, by_type, median_seconds_to_answer } = await overview('?days=90');
+    assert.equal(answered_per_day.length, 90);
     assert.equal(answered_per_day.find(({ day }: { day: string }) => day === ago(20).slice(0, 10)).count, 4);
-    assert.deepEqual(by_type, { user_question_request: 4, user_support_request: 2 });
+    assert.deepEqual(by_type, { user_question_request: 5, user_support_request: 1 });
     // The median of 5.5, 30, 60, 120, 720 and 2,040 seconds.
     assert.equal(median_seconds_to_answer, 90);
-    const shorter = (await overview(token)).json;
+    const shorter = await overview();
     assert.equal(shorter.answered_per_day.length, 14);
-    assert.deepEqual(shorter.by_type, before.by_type);
+    assert.deepEqual(shorter.by_type, { user_question_request: 2, user_support_request: 0 });
   });
 
   it('does not count a question that the assistant cancelled', async () => {
-    const token = await deskbell.signIn();
-    const before = (await overview(token)).json;
+    const before = await overview();
     const body = { question: 'Is it open today?', customer: { phone: '+34611660000' } };
-    const { id } = (await deskbell.call('POST', '/api/v1/ask', { token, body })).json;
-    assert.equal((await deskbell.call('DELETE', `/api/v1/ask/${id}`, { token })).status, 200);
-    const { weeks, ...rest } = (await overview(token)).json;
-    const { weeks: _, ...restBefore } = before;
-    assert.deepEqual(rest, restBefore);
+    const { id } = (await shop.post('/ask', body)).json;
+    assert.equal((await shop.delete(`/ask/${id}`)).status, 200);
     // It was asked all the same.
-    assert.deepEqual(
-      weeks,
-      before.weeks.with(-1, { ...before.weeks.at(-1), asked: before.weeks.at(-1).asked + 1 }),
-    );
-  });
-
-  it('has an entry for every day, and the last one is today', async () => {
-    const { json } = await overview(await deskbell.signIn(), '?days=3');
-    assert.deepEqual(
-      json.answered_per_day.map(({ day }: { day: string }) => day),
-      [2, 1, 0].map((days) => ago(days).slice(0, 10)),
-    );
+    const weeks = before.weeks.with(-1, { ...before.weeks.at(-1), asked: 1, assistant_share: 0 });
+    assert.deepEqual(await overview(), { ...before, weeks });
   });
 
   it('counts days in the given time zone', async () => {
-    const token = await deskbell.signIn();
-    // 23:30 in London is another day in Kathmandu, whose days begin at 18:15 UTC.
+    // The days of Kathmandu begin at 18:15 UTC.
     const day = ago(40).slice(0, 10);
-    await answered(deskbell, `${day}T18:14:59.999Z`, 10);
-    await answered(deskbell, `${day}T18:15:00.000Z`, 10);
-    await answered(deskbell, `${day}T23:30:00.000Z`, 10);
+    for (const time of ['18:14:59.999', '18:15:00.000', '23:30:00.000'])
+      await answered(`${day}T${time}Z`, [10]);
     const countOf = async (name: string, zone: string) =>
-      (await overview(token, `?days=90&time_zone=${encodeURIComponent(zone)}`)).json.answered_per_day.find(
+      (await overview(`?days=90&time_zone=${encodeURIComponent(zone)}`)).answered_per_day.find(
         (one: { day: string }) => one.day === name,
       ).count;
     const next = new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
@@ -103,71 +96,180 @@ onEachEngine('the overview', (engine) => {
     assert.equal(await countOf(next, 'Asia/Kathmandu'), 2);
   });
 
-  it('is separate for each merchant, and empty if nothing was answered', async () => {
-    await deskbell.database.run('delete from notifications where merchant_id = 2');
-    const reply = await overview(await deskbell.signIn(BOREALIS.email, BOREALIS.password), '?days=2');
-    const { weeks, ...rest } = reply.json;
+  it('is separate for each merchant, with an entry for every day, also if nothing was answered', async () => {
+    await answered(ago(0), [10]);
+    const { weeks, ...rest } = await overview('?days=2', other);
     assert.equal(weeks.length, 12);
     assert.deepEqual(weeks.at(-1), {
       ...{ from: ago(6).slice(0, 10), to: ago(0).slice(0, 10), asked: 0, answered: 0, resolved: 0 },
       ...{ answered_by_assistant: 0, assistant_share: null, median_seconds: null, p90_seconds: null },
     });
+    const none = { user_question_request: 0, user_support_request: 0 };
+    const days = [1, 0].map((n) => ({ day: ago(n).slice(0, 10), count: 0 }));
     assert.deepEqual(rest, {
-      pending: {
-        total: 0,
-        by_type: { user_question_request: 0, user_support_request: 0 },
-        oldest_at: null,
-      },
-      answered_per_day: [1, 0].map((days) => ({ day: ago(days).slice(0, 10), count: 0 })),
-      median_seconds_to_answer: null,
-      by_type: { user_question_request: 0, user_support_request: 0 },
-      asked_most: [],
-      answered_by: [],
-      resolved_per_day: [1, 0].map((days) => ({ day: ago(days).slice(0, 10), count: 0 })),
-      resolved: 0,
+      ...{ pending: { total: 0, by_type: none, oldest_at: null }, by_type: none },
+      ...{ answered_per_day: days, resolved_per_day: days, resolved: 0 },
+      ...{ median_seconds_to_answer: null, asked_most: [], answered_by: [] },
     });
   });
 
-  for (const days of ['0', '91', '-1', '1.5', 'x', '', '007', '1e1']) {
-    it(`refuses ${JSON.stringify(days)} days`, async () => {
-      const reply = await overview(await deskbell.signIn(), `?days=${days}`);
-      assertError(reply, 422, 'VALIDATION_ERROR', 'days');
-    });
-  }
+  it('counts what was asked, answered and resolved, each as what it was', async () => {
+    const ids = [await shop.raise(), await shop.raise(), await support(), await shop.raise()];
+    await shop.answer(ids[0]!);
+    await shop.answer(ids[1]!, { resolve_only: true });
+    await shop.answer(ids[2]!, { agent_response_to_customer: 'Sent.', resolution_notes: 'Sent.' });
+    const week = await lastWeek();
+    assert.deepEqual([week.asked, week.answered, week.resolved], [4, 2, 1]);
+    assert.equal((await overview()).resolved_per_day.at(-1).count, 1);
+    // An answer that is taken back was none.
+    await shop.answer(ids[3]!, { answer: 'Yes.', undo_seconds: 60 });
+    assert.equal((await lastWeek()).answered, 3);
+    assert.equal((await shop.post(`/notification/${ids[3]}/reopen`)).status, 200);
+    assert.deepEqual(await lastWeek(), week);
+    // What is deleted counts no more.
+    for (const id of ids) await shop.delete(`/notification/${id}`);
+    const empty = await lastWeek();
+    assert.deepEqual([empty.asked, empty.answered, empty.resolved], [0, 0, 0]);
+  });
 
-  for (const zone of ['Mars/Olympus', '', '+02:00', 'Europe/Madrid\0', '../etc', 'x'.repeat(500)]) {
-    it(`refuses the time zone ${JSON.stringify(zone).slice(0, 20)}`, async () => {
-      const reply = await overview(await deskbell.signIn(), `?time_zone=${encodeURIComponent(zone)}`);
-      assertError(reply, 422, 'VALIDATION_ERROR', 'time_zone');
-    });
-  }
+  it('tells how long answers took in each of twelve weeks, the last of which ends today', async () => {
+    await answered(ago(30), [...Array(8).fill(600), 60, 7200]);
+    await answered(ago(2), [...Array(8).fill(60), 30, 3600]);
+    const weeks: Week[] = (await overview()).weeks;
+    assert.equal(weeks.at(-1)!.to, ago(0).slice(0, 10));
+    const day = ago(30).slice(0, 10);
+    const then = weeks.find(({ from, to }) => from <= day && day <= to)!;
+    assert.equal(then.answered, 10);
+    isNear(then.median_seconds, 600);
+    isNear(then.p90_seconds, 660);
+    isNear(weeks.at(-1)!.median_seconds, 60);
+  });
 
-  it('needs a merchant’s token', async () => {
-    assertError(await deskbell.call('GET', `${OVERVIEW}?days=x`), 401, 'INVALID_TOKEN');
-    const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
-    assertError(await overview(operator), 401, 'INVALID_TOKEN');
+  it('tells which share the assistant answered by itself', async () => {
+    const question = 'Do you sell gift cards?';
+    await shop.answer(await shop.raise(question), 'Yes, from 20 euros.');
+    for (let n = 0; n < 3; n += 1) {
+      const reply = await shop.post('/ask', { question, customer: { phone: '+34611550101' } });
+      assert.equal(reply.json.status, 'known', reply.text);
+    }
+    const { asked, answered_by_assistant, assistant_share } = (await overview()).weeks.at(-1);
+    assert.deepEqual([asked, answered_by_assistant, assistant_share], [1, 3, 0.75]);
+  });
+
+  it('tells who answered how many, people and programs', async () => {
+    const key = await shop.key('answer');
+    for (const options of [{}, {}, { token: key }])
+      await shop.post(`/notification/${await shop.raise()}/answer`, { answer: 'Yes.' }, options);
+    const found = (await overview()).answered_by;
+    assert.deepEqual(found, [
+      { kind: 'user', id: shop.owner.id, name: 'Olga Owner', count: 2 },
+      { kind: 'key', id: found[1].id, name: 'Test key', count: 1 },
+    ]);
+  });
+
+  it('tells what is asked most, whether it is answered or not, and only of this shop', async () => {
+    const first = await shop.raise('Do you buy second-hand comics?');
+    await shop.answer(first, { answer: 'On Tuesdays.', only_send_campaign: true });
+    await shop.raise('Do you buy second-hand comics?');
+    const question = 'Do you buy second-hand comics here?';
+    const newest = await shop.raise(question);
+    await shop.raise('Is the café open?');
+    assert.deepEqual((await overview()).asked_most[0], { question, count: 3, notification_id: newest });
+    assert.deepEqual((await overview('', other)).asked_most, []);
+  });
+
+  it('is the same as counting all notifications, whatever happened to them at the same time', async () => {
+    await Promise.all(
+      Array.from({ length: 24 }, async (_, n) => {
+        const isQuestion = n % 3 > 0;
+        const id = isQuestion ? await shop.raise() : await support();
+        if (n % 4 === 0) return;
+        const text = isQuestion
+          ? { answer: 'Yes.' }
+          : { agent_response_to_customer: 'Yes.', resolution_notes: 'Yes.' };
+        await Promise.all([
+          shop.answer(id, { ...text, resolve_only: n % 4 === 2 }),
+          shop.post(`/notification/${id}/ungroup`),
+        ]);
+        if (n % 5 === 0) await shop.delete(`/notification/${id}`);
+      }),
+    );
+    const { database } = shop.deskbell;
+    type Sums = { asked: number; answered: number; resolved: number };
+    const real = await database.one<Sums>(
+      `select count(*) as asked,
+          count(case when status = 'answered' and answer not like '%resolve_only%' then 1 end) as answered,
+          count(case when answer like '%resolve_only%' then 1 end) as resolved
+        from notifications where merchant_id = $1`,
+      [shop.id],
+    );
+    const counted = await database.one<Sums>(
+      `select cast(sum(asked) as bigint) as asked, cast(sum(answered) as bigint) as answered,
+          cast(sum(resolved) as bigint) as resolved from statistics_quarters where merchant_id = $1`,
+      [shop.id],
+    );
+    assert.deepEqual({ ...counted }, { ...real });
+    const sums = await database.all<{ what: string; count: number }>(
+      `select case when what = 'seconds' then what else 'who' end as what, cast(sum(count) as bigint) as count
+        from statistics_days where merchant_id = $1 and what <> 'known' group by 1 order by 1`,
+      [shop.id],
+    );
+    assert.deepEqual(
+      sums.map(({ count }) => count),
+      [real!.answered, real!.answered],
+    );
   });
 });
 
-const FIRST_OF_TWO: [zone: string, now: string, days: string[], from: string][] = [
-  ['UTC', '2026-03-01T00:00:00.000Z', ['2026-02-28', '2026-03-01'], '2026-02-28T00:00:00.000Z'],
-  // A day of 23 hours, and one of 25.
-  ['Europe/Madrid', '2026-03-29T22:30:00.000Z', ['2026-03-29', '2026-03-30'], '2026-03-28T23:00:00.000Z'],
-  ['Europe/Madrid', '2026-10-26T12:00:00.000Z', ['2026-10-25', '2026-10-26'], '2026-10-24T22:00:00.000Z'],
-  // A day that begins at one o'clock.
-  ['America/Santiago', '2026-09-06T12:00:00.000Z', ['2026-09-05', '2026-09-06'], '2026-09-05T04:00:00.000Z'],
-  [
-    'Pacific/Kiritimati',
-    '2026-01-01T11:00:00.000Z',
-    ['2026-01-01', '2026-01-02'],
-    '2025-12-31T10:00:00.000Z',
-  ],
-  ['Pacific/Pago_Pago', '2026-01-01T10:59:00.000Z', ['2025-12-30', '2025-12-31'], '2025-12-30T11:00:00.000Z'],
-];
-for (const [zone, now, names, from] of FIRST_OF_TWO) {
-  it(`the last two days in ${zone} at ${now} are ${names.join(' and ')}`, () => {
-    const days = lastDays(2, zone, new Date(now))!;
-    assert.deepEqual(days.names, names);
-    assert.equal(days.starts[0], from);
+describe('a request for the overview', () => {
+  const shop = useMerchant('sqlite');
+
+  it('has 1 to 90 days, a time zone that exists, and a merchant’s token', async () => {
+    const wrong = [
+      ...['0', '91', '-1', '1.5', 'x', '', '007', '1e1'].map((value) => ['days', value]),
+      ...['Mars/Olympus', '', '+02:00', 'Europe/Madrid\0', '../etc', 'x'.repeat(500)].map((value) => [
+        ...['time_zone', value],
+      ]),
+    ] as [string, string][];
+    for (const [field, value] of wrong) {
+      const reply = await shop.get(`/overview?${field}=${encodeURIComponent(value)}`);
+      assertError(reply, 422, 'VALIDATION_ERROR', field);
+    }
+    const { deskbell } = shop;
+    for (const token of [undefined, await deskbell.signIn(OPERATOR.email, OPERATOR.password)])
+      assertError(await deskbell.call('GET', '/api/v1/overview?days=x', { token }), 401, 'INVALID_TOKEN');
   });
-}
+});
+
+describe('the last two days', () => {
+  const CASES: [zone: string, now: string, days: string[], from: string][] = [
+    ['UTC', '2026-03-01T00:00:00.000Z', ['2026-02-28', '2026-03-01'], '2026-02-28T00:00:00.000Z'],
+    // A day of 23 hours, and one of 25.
+    ['Europe/Madrid', '2026-03-29T22:30:00.000Z', ['2026-03-29', '2026-03-30'], '2026-03-28T23:00:00.000Z'],
+    ['Europe/Madrid', '2026-10-26T12:00:00.000Z', ['2026-10-25', '2026-10-26'], '2026-10-24T22:00:00.000Z'],
+    // A day that begins at one o'clock.
+    [
+      'America/Santiago',
+      '2026-09-06T12:00:00.000Z',
+      ['2026-09-05', '2026-09-06'],
+      '2026-09-05T04:00:00.000Z',
+    ],
+    [
+      'Pacific/Kiritimati',
+      '2026-01-01T11:00:00.000Z',
+      ['2026-01-01', '2026-01-02'],
+      '2025-12-31T10:00:00.000Z',
+    ],
+    [
+      'Pacific/Pago_Pago',
+      '2026-01-01T10:59:00.000Z',
+      ['2025-12-30', '2025-12-31'],
+      '2025-12-30T11:00:00.000Z',
+    ],
+  ];
+  for (const [zone, now, names, from] of CASES)
+    it(`in ${zone} at ${now} are ${names.join(' and ')}`, () => {
+      const days = lastDays(2, zone, new Date(now))!;
+      assert.deepEqual([days.names, days.starts[0]], [names, from]);
+    });
+});
