@@ -116,7 +116,7 @@ onEachEngine('the list of notifications with filters', (engine) => {
     const questions = 'notification_types=user_question_request&status=answered&limit=1';
     assert.deepEqual(await pagesOf(`updated_since=${since}&${questions}`), [[c], [a]]);
     assert.deepEqual(await pagesOf(`updated_since=${since}&conversation_id=3`), [[c]]);
-    assert.deepEqual(await pagesOf(`updated_since=${since}&ids=${a},${b}&limit=1`), [[b], [a]]);
+    assert.deepEqual(await pagesOf(`updated_since=${since}&ids=${a},${b}`), [[b, a]]);
     const elsewhere = new Date(Date.parse(since) + 3_600_000).toISOString().replace('Z', '+01:00');
     assert.deepEqual(idsOf(await list(`updated_since=${encodeURIComponent(elsewhere)}`)), [b, c, a]);
   });
@@ -131,7 +131,6 @@ onEachEngine('the list of notifications with filters', (engine) => {
     assert.deepEqual([single.answer, single.ask], [{ answer: 'Yes, "decaf".' }, null]);
     const { outcome, undo_until, lesson, assigned_to, notes, recipient, ...included } = single;
     assert.deepEqual((await list(`ids=${id}&include=answer,ask`)).json, [included]);
-    assert.deepEqual((await list(`ids=${id}&include=ask&include=answer`)).json, [included]);
     assert.deepEqual((await list('include=answer,ask&limit=1')).json, [included]);
   });
 
@@ -192,15 +191,11 @@ onEachEngine('the list of notifications with filters', (engine) => {
   it('another merchant’s are not in any of these lists', async () => {
     const other = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
     const { id, conversation_id: conversation } = await ask({ question: 'Whose is it?', reference: 'mine' });
-    for (const query of [
-      `ids=${id}`,
-      `conversation_id=${conversation}`,
-      `ids=${id}&include=answer,ask`,
-      `ids=${id}&updated_since=2020-01-01T00:00:00Z`,
-      `conversation_id=${conversation}&updated_since=2020-01-01T00:00:00Z`,
-    ]) {
-      assert.deepEqual((await list(query, other)).json, [], query);
-      assert.equal((await list(query)).json.length > 0, true, query);
+    for (const filter of [`ids=${id}`, `conversation_id=${conversation}`]) {
+      for (const more of ['', '&include=answer,ask', '&updated_since=2020-01-01T00:00:00Z']) {
+        assert.deepEqual((await list(filter + more, other)).json, [], filter + more);
+        assert.ok((await list(filter + more)).json.length > 0, filter + more);
+      }
     }
     for (const query of ['include=answer,ask&limit=1000', 'updated_since=2020-01-01T00:00:00Z&limit=1000']) {
       const conversations = (await list(query, other)).json.map(
@@ -208,36 +203,6 @@ onEachEngine('the list of notifications with filters', (engine) => {
       );
       assert.ok(conversations.length > 0);
       assert.deepEqual([...new Set(conversations)].sort(), [4, 5], query);
-    }
-  });
-
-  it('bad values are refused by field', async () => {
-    const many = Array.from({ length: 201 }, (_, n) => n + 1).join(',');
-    for (const [field, query] of [
-      ['conversation_id', 'conversation_id=x'],
-      ['conversation_id', 'conversation_id=0'],
-      ['conversation_id', 'conversation_id=1&conversation_id=2'],
-      ['ids', 'ids=1,x'],
-      ['ids', 'ids=1,,2'],
-      ['ids', `ids=${many}`],
-      ['updated_since', 'updated_since='],
-      ['updated_since', 'updated_since=yesterday'],
-      ['updated_since', 'updated_since=2026-01-15'],
-      ['updated_since', 'updated_since=2026-01-15T09:30:00'],
-      ['updated_since', 'updated_since=2026-01-15T09:30:00+01:00'],
-      ['updated_since', 'updated_since=2026-13-15T09:30:00Z'],
-      ['include', 'include=everything'],
-      ['include', 'include='],
-      ['status', 'ids=1&status=open'],
-      ['notification_types', 'ids=1&notification_types=other'],
-      ['limit', 'ids=1&limit=1001'],
-      ['cursor', 'ids=1&cursor=x'],
-      [
-        'cursor',
-        `updated_since=2026-01-15T09:30:00Z&cursor=${Buffer.from('before 7').toString('base64url')}`,
-      ],
-    ] as const) {
-      assertError(await get(`${LIST}?${query}`), 422, 'VALIDATION_ERROR', field);
     }
   });
 
