@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import {
-  NOTIFICATIONS,
-  onEachEngine,
-  outcome,
-  QUESTION,
-  raise,
-  rawCall,
-  useDeskbell,
-} from '../support/server.ts';
+import { NOTIFICATIONS, outcome, QUESTION, raise, rawCall, useDeskbell } from '../support/server.ts';
 
 const REQUEST = `${NOTIFICATIONS}/request`;
 const LOGIN = '/api/v1/auth/login';
@@ -44,32 +36,26 @@ function nested(levels: number, open: string, close: string): string {
   return BODY.replace('"context":{', `"context":{"deep":${inner},`);
 }
 
-const UNREADABLE: [title: string, body: string | Buffer, detail: string][] = [
+const NO_JSON = ['{', '{"a":1,}', "{'a':1}", '{"a":1}{}', 'NaN', '{"a":01}', '{"a":"\t"}', BOM + BOM + BODY];
+const UNREADABLE: [body: string | Buffer, detail: string][] = [
+  ...[...NO_JSON, BODY.slice(0, -1), `{"a":"${'\\"'.repeat(1000)}`].map((text): [string, string] => [
+    text,
+    'body is not valid JSON',
+  ]),
+  ['['.repeat(65), 'body is nested deeper than 64 levels'],
+  ['[{"a":'.repeat(20_000), 'body is nested deeper than 64 levels'],
+  // A wrong byte, half a character, a surrogate, UTF-16 and Latin-1.
   ...[
-    '{',
-    '{"a":1,}',
-    "{'a':1}",
-    '{"a":1}}',
-    '{"a":1}{}',
-    'undefined',
-    'NaN',
-    '{"a":01}',
-    '{"a":"\t"}',
-    BOM + BOM + BODY,
-  ].map((text): [string, string, string] => [text.slice(0, 20), text, 'body is not valid JSON']),
-  ['incomplete JSON', BODY.slice(0, -1), 'body is not valid JSON'],
-  ['an unterminated string', `{"a":"${'\\"'.repeat(1000)}`, 'body is not valid JSON'],
-  ['too many brackets', '['.repeat(65), 'body is nested deeper than 64 levels'],
-  ['far too many brackets', '[{"a":'.repeat(20_000), 'body is nested deeper than 64 levels'],
-  ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), 'body is not valid UTF-8'],
-  ['half a character', Buffer.from('"é').subarray(0, 2), 'body is not valid UTF-8'],
-  ['a surrogate in UTF-8', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), 'body is not valid UTF-8'],
-  ['UTF-16', Buffer.from(BOM + BODY, 'utf16le'), 'body is not valid UTF-8'],
-  ['Latin-1', Buffer.from('{"a":"é"}', 'latin1'), 'body is not valid UTF-8'],
+    Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
+    Buffer.from('"é"').subarray(0, 2),
+    Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]),
+    Buffer.from(BOM + BODY, 'utf16le'),
+    Buffer.from('{"a":"é"}', 'latin1'),
+  ].map((bytes): [Buffer, string] => [bytes, 'body is not valid UTF-8']),
 ];
 
-onEachEngine('a JSON body', (engine) => {
-  const deskbell = useDeskbell(engine);
+describe('a JSON body', () => {
+  const deskbell = useDeskbell('sqlite');
   let token: string;
   before(async () => {
     token = await deskbell.signIn();
@@ -95,7 +81,6 @@ onEachEngine('a JSON body', (engine) => {
     for (const [bytes, expected] of [
       [BODY_MAX_BYTES, RAISED],
       [BODY_MAX_BYTES + 1, TOO_LARGE],
-      [BODY_MAX_BYTES * 4, TOO_LARGE],
     ] as const) {
       const body = bodyOf(bytes);
       assert.equal(Buffer.byteLength(body), bytes);
@@ -104,8 +89,8 @@ onEachEngine('a JSON body', (engine) => {
       const middle = bytes / 2;
       assert.deepEqual(await send(REQUEST, JSON_TYPE, [body.slice(0, middle), body.slice(middle)]), expected);
     }
-    assert.deepEqual(await send(`${NOTIFICATIONS}/9/answer`, JSON_TYPE, [bodyOf(300_000)]), TOO_LARGE);
-    assert.deepEqual(await send(LOGIN, JSON_TYPE, [bodyOf(300_000)]), TOO_LARGE);
+    for (const path of [`${NOTIFICATIONS}/9/answer`, LOGIN])
+      assert.deepEqual(await send(path, JSON_TYPE, [bodyOf(300_000)]), TOO_LARGE);
   });
 
   it('may be at most 64 levels deep; brackets in a text do not count', async () => {
@@ -123,93 +108,74 @@ onEachEngine('a JSON body', (engine) => {
 
   it('is refused if it is not valid JSON: with 500 by the notification endpoints, with 422 by sign-in', async () => {
     const answer = `${await raise(deskbell, token)}/answer`;
-    for (const [title, body, detail] of UNREADABLE) {
-      for (const [path, status] of [
-        [REQUEST, 500],
-        [answer, 500],
-        [LOGIN, 422],
-      ] as const) {
+    for (const [path, status, bodies] of [
+      [REQUEST, 500, UNREADABLE],
+      [answer, 500, UNREADABLE.slice(0, 1)],
+      [LOGIN, 422, UNREADABLE.slice(0, 1)],
+    ] as const)
+      for (const [body, detail] of bodies) {
         const expected = { status, ...refused(detail) };
-        assert.deepEqual(await send(path, JSON_TYPE, [body]), expected, `${title} at ${path}`);
+        assert.deepEqual(await send(path, JSON_TYPE, [body]), expected, `${body.slice(0, 20)} at ${path}`);
       }
-    }
   });
 
   it('is refused with the name of the missing field if it is empty', async () => {
     const answer = `${await raise(deskbell, token)}/answer`;
     const content = 'Missing admin response content in context (expected field: answer)';
-    for (const chunks of [[], [''], [' \r\n\t'], [BOM], ['{}']]) {
-      const missing = (field: string, detail = `${field} is required`) => refused(detail, field);
-      assert.deepEqual(await send(REQUEST, JSON_TYPE, chunks), {
-        status: 500,
-        ...missing('notification_type'),
-      });
-      assert.deepEqual(await send(answer, JSON_TYPE, chunks), { status: 500, ...missing('answer', content) });
-      assert.deepEqual(await send(LOGIN, JSON_TYPE, chunks), { status: 422, ...missing('email') });
-    }
-    // No body at all also counts as empty.
-    assert.deepEqual(await send(REQUEST, undefined, []), {
-      status: 500,
-      ...refused('notification_type is required', 'notification_type'),
+    const missing = (status: number, field: string, detail = `${field} is required`) => ({
+      status,
+      ...refused(detail, field),
     });
-    assert.deepEqual(await send(answer, undefined, []), { status: 500, ...refused(content, 'answer') });
+    for (const chunks of [[], [' \r\n\t'], [BOM], ['{}']]) {
+      // No body at all also counts as empty.
+      const type = chunks.length === 0 ? undefined : JSON_TYPE;
+      assert.deepEqual(await send(REQUEST, type, chunks), missing(500, 'notification_type'));
+      assert.deepEqual(await send(answer, type, chunks), missing(500, 'answer', content));
+      assert.deepEqual(await send(LOGIN, type, chunks), missing(422, 'email'));
+    }
+    assert.deepEqual(await send(REQUEST, JSON_TYPE, []), missing(500, 'notification_type'));
   });
 
   it('may arrive in pieces, split anywhere, and start with a byte order mark', async () => {
     const context = { question: 'Где? ☕️👩‍👩‍👧‍👦' };
     const bytes = Buffer.from(BOM + JSON.stringify({ ...QUESTION, context }));
-    assert.deepEqual(
-      await send(
-        REQUEST,
-        JSON_TYPE,
-        [...bytes].map((byte) => Buffer.from([byte])),
-      ),
-      RAISED,
-    );
+    const pieces = [...bytes].map((byte) => Buffer.from([byte]));
+    assert.deepEqual(await send(REQUEST, JSON_TYPE, pieces), RAISED);
     const [newest] = (await deskbell.call('GET', `${NOTIFICATIONS}/?limit=1`, { token })).json;
     assert.deepEqual(newest.context, context);
   });
 
   it('is accepted with every JSON content type and any parameters', async () => {
     for (const type of [
-      'application/json',
-      'application/json; charset=utf-8',
-      'application/json;charset=UTF-8',
       'application/json ; charset="utf-8"',
       'Application/JSON',
-      'application/problem+json',
       'application/vnd.shop.v1+json; version=1',
-    ]) {
+    ])
       assert.deepEqual(await send(REQUEST, type, [BODY]), RAISED, type);
-    }
   });
 
   it('is refused with any other content type, or none, with 415', async () => {
-    const answer = `${await raise(deskbell, token)}/answer`;
+    const form = 'application/x-www-form-urlencoded';
     for (const type of [
       undefined,
       '',
       'json',
-      'text/plain',
       'text/json',
       'application/jsonp',
-      'application/json-seq',
       'application/xml',
-      'application/x-www-form-urlencoded',
-      'multipart/form-data; boundary=b',
+      form,
       '*/*',
-    ]) {
+    ])
       assert.deepEqual(await send(REQUEST, type, [BODY]), NO_JSON_TYPE, type);
-      assert.deepEqual(await send(answer, type, ['{"answer":"Yes."}']), NO_JSON_TYPE, type);
-    }
-    const form = 'application/x-www-form-urlencoded';
+    const answer = `${await raise(deskbell, token)}/answer`;
+    assert.deepEqual(await send(answer, 'text/plain', ['{"answer":"Yes."}']), NO_JSON_TYPE);
     assert.deepEqual(await send(LOGIN, form, ['email=a&password=b']), NO_JSON_TYPE);
   });
 
   it('is refused with 415 if it is compressed', async () => {
     const zipped = gzipSync(BODY);
     assert.deepEqual(await send(REQUEST, JSON_TYPE, [zipped], { 'content-encoding': 'gzip' }), ENCODED);
-    for (const name of ['gzip', 'br', 'deflate', 'unknown']) {
+    for (const name of ['br', 'unknown']) {
       assert.deepEqual(await send(REQUEST, JSON_TYPE, [BODY], { 'content-encoding': name }), ENCODED, name);
     }
     assert.deepEqual(await send(REQUEST, JSON_TYPE, [BODY], { 'content-encoding': 'identity' }), RAISED);

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openConnection } from '../support/process.ts';
-import { type Deskbell, onEachEngine, useDeskbell } from '../support/server.ts';
+import { type Deskbell, useDeskbell } from '../support/server.ts';
 
 /** Requests that are answered before their body has arrived. The client sends all of it before it reads. */
 
 /** It looks like a signature, so the body is read. */
 const SIGNATURE = `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`;
 const MB = 1024 * 1024;
-const REPETITIONS = 3;
+const REPETITIONS = 2;
 /** The server closes the connection of a client that sends nothing for this long, which is then no test. */
 const SILENT_MAX_MS = 1000;
 const GIVE_UP_AFTER_MS = 60_000;
@@ -58,9 +58,9 @@ function assertAnswered(received: string, status: number, code: string): void {
   assert.equal(JSON.parse(body).code, code);
 }
 
-onEachEngine('the answer to a body that is not read', (engine) => {
-  const deskbell = useDeskbell(engine);
-  const limited = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '1' });
+describe('the answer to a body that is not read', () => {
+  const deskbell = useDeskbell('sqlite');
+  const limited = useDeskbell('sqlite', { RATE_LIMIT_PER_MINUTE: '1' });
 
   /** Several at once, on connections that stay open and on others that close. */
   async function assertAllAnswered(
@@ -82,34 +82,31 @@ onEachEngine('the answer to a body that is not read', (engine) => {
     }
   }
 
-  for (const framing of FRAMINGS) {
-    for (const [title, line, status, code, type, bytes = 2 * MB] of [
-      ['too large', LOGIN, 413, 'PAYLOAD_TOO_LARGE', JSON_TYPE],
-      ['too large for WhatsApp', WHATSAPP, 413, 'PAYLOAD_TOO_LARGE', `${JSON_TYPE}\r\n${SIGNATURE}`, 4 * MB],
-      ['without a token', 'POST /api/v1/notification/request', 401, 'INVALID_TOKEN', JSON_TYPE],
-      ['at an unknown path', 'POST /nowhere', 404, 'NOT_FOUND', CSV_TYPE],
-      ['with another method', 'PATCH /api/v1/auth/login', 405, 'METHOD_NOT_ALLOWED', JSON_TYPE],
-      ['of another type', LOGIN, 415, 'UNSUPPORTED_MEDIA_TYPE', CSV_TYPE],
-    ] as const) {
-      it(`arrives: ${title} (${framing})`, () =>
-        assertAllAnswered(
-          deskbell,
-          (connection) => requestOf(line, [type, connection], framing, bytes),
-          status,
-          code,
-        ));
-    }
+  for (const [title, framing, line, status, code, headers, bytes = 2 * MB] of [
+    ['too large', 'content-length', LOGIN, 413, 'PAYLOAD_TOO_LARGE', [JSON_TYPE]],
+    ['too large', 'chunked', LOGIN, 413, 'PAYLOAD_TOO_LARGE', [JSON_TYPE]],
+    ['too large for WhatsApp', 'chunked', WHATSAPP, 413, 'PAYLOAD_TOO_LARGE', [JSON_TYPE, SIGNATURE], 4 * MB],
+    ['without a token', 'chunked', 'POST /api/v1/notification/request', 401, 'INVALID_TOKEN', [JSON_TYPE]],
+    ['at an unknown path', 'content-length', 'POST /nowhere', 404, 'NOT_FOUND', [CSV_TYPE]],
+    ['of another type', 'chunked', LOGIN, 415, 'UNSUPPORTED_MEDIA_TYPE', [CSV_TYPE]],
+  ] as [string, Framing, string, number, string, string[], number?][])
+    it(`arrives: ${title} (${framing})`, () =>
+      assertAllAnswered(
+        deskbell,
+        (connection) => requestOf(line, [...headers, connection], framing, bytes),
+        status,
+        code,
+      ));
 
-    it(`arrives: above the rate limit (${framing})`, async () => {
-      await limited.call('GET', '/nowhere');
-      const send = (connection: string) => requestOf(LOGIN, [JSON_TYPE, connection], framing, 2 * MB);
-      await assertAllAnswered(limited, send, 429, 'RATE_LIMITED');
-    });
-  }
+  it('arrives: above the rate limit', async () => {
+    await limited.call('GET', '/nowhere');
+    const send = (connection: string) => requestOf(LOGIN, [JSON_TYPE, connection], 'content-length', 2 * MB);
+    await assertAllAnswered(limited, send, 429, 'RATE_LIMITED');
+  });
 
   it('does not end a connection that is to stay open, if the body is short', async () => {
     const connection = await openConnection(portOf(deskbell));
-    for (let n = 1; n <= 5; n += 1) {
+    for (let n = 1; n <= 3; n += 1) {
       for (const framing of FRAMINGS) {
         connection.socket.write(requestOf('POST /nowhere', [], framing, 100_000));
       }
