@@ -29,52 +29,32 @@ const schemaError = (field: string, details: string) =>
 
 const REPLY = { agent_response_to_customer: 'A new parcel is on its way.', resolution_notes: 'Sent again.' };
 const EMOJI = '👩‍👩‍👧‍👦';
-const BLANKS = [undefined, null, '', ' ', '\n\t\u00a0\u3000'];
-const NO_TEXTS = [7, true, ['text'], { text: 'text' }];
-const LONG_TEXTS = ['x'.repeat(4097), '☕'.repeat(4097), '😀'.repeat(4097)];
 
-type Row = [raised: object, body: unknown, outcome: object];
-
-const REFUSED: Row[] = [
-  ...[[], 'text', 7, null].map(
-    (body): Row => [QUESTION, JSON.stringify(body), refused('body', 'body must be a JSON object')],
-  ),
-  ...BLANKS.map((answer): Row => [QUESTION, { answer }, contentMissing('answer')]),
-  ...NO_TEXTS.map((answer): Row => [QUESTION, { answer }, schemaError('answer', 'answer must be string')]),
-  ...LONG_TEXTS.map(
-    (answer): Row => [
-      QUESTION,
-      { answer },
-      schemaError('answer', 'answer must NOT have more than 4096 characters'),
-    ],
-  ),
+/** One case for each message. rules.test.ts has the other values. */
+const REFUSED: [raised: object, body: unknown, outcome: object][] = [
+  [QUESTION, '[]', refused('body', 'body must be a JSON object')],
+  [QUESTION, 'null', refused('body', 'body must be a JSON object')],
+  [QUESTION, { answer: '\n\t\u00a0\u3000' }, contentMissing('answer')],
+  [QUESTION, { answer: 7 }, schemaError('answer', 'answer must be string')],
+  [
+    QUESTION,
+    { answer: '😀'.repeat(4097) },
+    schemaError('answer', 'answer must NOT have more than 4096 characters'),
+  ],
   // A valid answer to the other type is not valid here.
   [QUESTION, REPLY, contentMissing('answer')],
   [SUPPORT, { answer: 'Yes.' }, contentMissing('agent_response_to_customer')],
-  ...BLANKS.flatMap((blank): Row[] => [
-    [SUPPORT, { ...REPLY, agent_response_to_customer: blank }, contentMissing('agent_response_to_customer')],
-    [
-      SUPPORT,
-      { ...REPLY, resolution_notes: blank },
-      refused('resolution_notes', 'resolution_notes is required'),
-    ],
-  ]),
-  ...['agent_response_to_customer', 'resolution_notes'].flatMap((field): Row[] => [
-    ...NO_TEXTS.map(
-      (value): Row => [SUPPORT, { ...REPLY, [field]: value }, schemaError(field, `${field} must be string`)],
-    ),
-    ...LONG_TEXTS.map(
-      (value): Row => [
-        SUPPORT,
-        { ...REPLY, [field]: value },
-        schemaError(field, `${field} must NOT have more than 4096 characters`),
-      ],
-    ),
-  ]),
+  [SUPPORT, { ...REPLY, resolution_notes: ' ' }, refused('resolution_notes', 'resolution_notes is required')],
+  [
+    SUPPORT,
+    { ...REPLY, resolution_notes: ['text'] },
+    schemaError('resolution_notes', 'resolution_notes must be string'),
+  ],
   ...['resolve_only', 'only_send_campaign'].flatMap((flag) =>
-    ['true', 'false', '', 1, 0, [], {}].flatMap((value): Row[] => [
-      [QUESTION, { answer: 'Yes.', [flag]: value }, refused(flag, `${flag} must be a boolean`)],
-      [SUPPORT, { ...REPLY, [flag]: value }, refused(flag, `${flag} must be a boolean`)],
+    ['true', 1, []].map((value): [object, object, object] => [
+      SUPPORT,
+      { ...REPLY, [flag]: value },
+      refused(flag, `${flag} must be a boolean`),
     ]),
   ),
   // Missing content is reported before missing notes, and both before errors of the schema.
@@ -83,75 +63,38 @@ const REFUSED: Row[] = [
   [SUPPORT, { agent_response_to_customer: 7 }, refused('resolution_notes', 'resolution_notes is required')],
 ];
 
+const DIFFICULT = ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "`;
 /** The answer that is sent, and the answer that is stored. */
-const VALID_ANSWERS: [title: string, raised: object, body: object, outcome: object, stored: object][] = [
-  ['a question', QUESTION, { answer: 'Yes.' }, ANSWERED, { answer: 'Yes.' }],
+const VALID_ANSWERS: [title: string, raised: object, body: object, stored: object][] = [
+  ['a question', QUESTION, { answer: 'Yes.' }, { answer: 'Yes.' }],
   [
     'a question, also for the knowledge base',
     QUESTION,
-    { answer: 'Yes.', only_send_campaign: false, resolve_only: false },
-    ANSWERED,
+    { answer: 'Yes.', only_send_campaign: false, resolve_only: null },
     { answer: 'Yes.' },
   ],
   [
     'a question, sent directly',
     QUESTION,
     { answer: 'Yes.', only_send_campaign: true },
-    ANSWERED,
     { answer: 'Yes.', only_send_campaign: true },
   ],
-  [
-    'a question with flags left null',
-    QUESTION,
-    { answer: 'Yes.', only_send_campaign: null, resolve_only: null },
-    ANSWERED,
-    { answer: 'Yes.' },
-  ],
-  ['a support request', SUPPORT, REPLY, ANSWERED, REPLY],
-  [
-    'a support request, resolved without a reply',
-    SUPPORT,
-    { resolve_only: true },
-    RESOLVED,
-    { resolve_only: true },
-  ],
-  [
-    'a question, resolved without a reply',
-    QUESTION,
-    { resolve_only: true },
-    RESOLVED,
-    { resolve_only: true },
-  ],
+  ['a support request', SUPPORT, REPLY, REPLY],
   [
     'a support request, resolved despite an invalid reply',
     SUPPORT,
     { resolve_only: true, agent_response_to_customer: 7, resolution_notes: '' },
-    RESOLVED,
     { resolve_only: true },
   ],
+  ['a question, resolved without a reply', QUESTION, { resolve_only: true }, { resolve_only: true }],
   [
     'a question with unknown fields',
     QUESTION,
     { answer: 'Yes.', status: 'requested', id: 1, resolution_notes: 7, constructor: 1 },
-    ANSWERED,
     { answer: 'Yes.' },
   ],
-  ['one character', QUESTION, { answer: '.' }, ANSWERED, { answer: '.' }],
-  ['4,096 characters', QUESTION, { answer: 'x'.repeat(4096) }, ANSWERED, { answer: 'x'.repeat(4096) }],
-  [
-    '4,096 characters of two UTF-16 units each',
-    QUESTION,
-    { answer: '😀'.repeat(4096) },
-    ANSWERED,
-    { answer: '😀'.repeat(4096) },
-  ],
-  [
-    'text that is difficult for databases',
-    QUESTION,
-    { answer: ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "` },
-    ANSWERED,
-    { answer: ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "` },
-  ],
+  ['4,096 characters', QUESTION, { answer: '😀'.repeat(4096) }, { answer: '😀'.repeat(4096) }],
+  ['text that is difficult for databases', QUESTION, { answer: DIFFICULT }, { answer: DIFFICULT }],
 ];
 
 onEachEngine('answering a notification', (engine) => {
@@ -165,18 +108,19 @@ onEachEngine('answering a notification', (engine) => {
   const show = async (address: string, options: CallOptions = {}) =>
     (await deskbell.call('GET', address, { token, ...options })).json;
 
-  for (const [title, raised, body, expected, stored] of VALID_ANSWERS) {
+  for (const [title, raised, body, stored] of VALID_ANSWERS) {
     it(`answers ${title}`, async () => {
       const address = await raise(deskbell, token, raised);
       const before = await show(address);
       await deskbell.clock.advance(1);
-      assert.deepEqual(outcome(await answer(address, body)), expected);
+      const isResolved = 'resolve_only' in stored;
+      assert.deepEqual(outcome(await answer(address, body)), isResolved ? RESOLVED : ANSWERED);
 
       const { updated_at, delivery, outcome: ended, lesson, ...after } = await show(address);
       const { updated_at: raisedAt, delivery: none, outcome: _, lesson: __, ...unchanged } = before;
       assert.equal(none, null);
-      assert.equal(delivery === null, 'resolve_only' in stored);
-      assert.equal(ended, 'resolve_only' in stored ? 'resolved' : 'answered');
+      assert.equal(delivery === null, isResolved);
+      assert.equal(ended, isResolved ? 'resolved' : 'answered');
       // “Yes.” says nothing by itself.
       assert.equal(lesson !== null, 'answer' in stored && String(stored.answer).length > 4);
       const answered_by = 'Alma Reyes';
@@ -200,23 +144,12 @@ onEachEngine('answering a notification', (engine) => {
   });
 
   it('refuses a second answer before it checks the content', async () => {
-    for (const kind of [QUESTION, SUPPORT]) {
-      const address = await raise(deskbell, token, kind);
-      await answer(address, { resolve_only: true });
-      const before = await show(address);
-      const bodies = [{ answer: 'Yes.' }, REPLY, {}, { resolve_only: true }, { resolve_only: 'x' }, '[]'];
-      for (const body of bodies) assert.deepEqual(outcome(await answer(address, body)), ALREADY);
-      assert.deepEqual(await show(address), before);
-    }
-  });
-
-  it('returns 404 for a deleted notification before it checks the content', async () => {
     const address = await raise(deskbell, token);
-    await answer(address, { answer: 'Yes.' });
-    await deskbell.call('DELETE', address, { token });
-    for (const body of [{ answer: 'Yes.' }, {}, { resolve_only: 'x' }, '[]', '']) {
-      assert.deepEqual(outcome(await answer(address, body)), NOT_FOUND);
-    }
+    await answer(address, { resolve_only: true });
+    const before = await show(address);
+    const bodies = [{ answer: 'Yes.' }, {}, { resolve_only: true }, { resolve_only: 'x' }, '[]'];
+    for (const body of bodies) assert.deepEqual(outcome(await answer(address, body)), ALREADY);
+    assert.deepEqual(await show(address), before);
   });
 
   it('deletes permanently, answered or not', async () => {
@@ -225,9 +158,11 @@ onEachEngine('answering a notification', (engine) => {
       if (answered) await answer(address, { answer: 'Yes.' });
       const gone = await deskbell.call('DELETE', address, { token });
       assert.deepEqual(outcome(gone), { status: 200, message: 'Notification deleted.' });
-      for (const method of ['DELETE', 'GET']) {
+      for (const method of ['DELETE', 'GET'])
         assert.deepEqual(outcome(await deskbell.call(method, address, { token })), NOT_FOUND);
-      }
+      // Before the content is checked.
+      for (const body of [{ answer: 'Yes.' }, { resolve_only: 'x' }, '[]'])
+        assert.deepEqual(outcome(await answer(address, body)), NOT_FOUND);
       const id = address.split('/').at(-1)!;
       assert.equal(await deskbell.database.one(`select 1 from notifications where id = ${id}`), undefined);
       // Its id is not reused.
@@ -283,24 +218,6 @@ onEachEngine('answering a notification', (engine) => {
       assert.deepEqual(outcome(await answer(address, body, older)), expected);
     assert.deepEqual((await show(address, older)).answer, valid);
     await deskbell.call('DELETE', address, { token });
-  });
-
-  it('counts and logs the 500s of the contract as refusals, not as failures', async () => {
-    const address = await raise(deskbell, token);
-    deskbell.logged.length = 0;
-    await answer(address, {});
-    // A line is logged after the response is sent. This second request comes after that.
-    const { text } = await deskbell.call('GET', '/metrics');
-    const lines = deskbell.logged.map((line) => JSON.parse(line));
-    assert.deepEqual(
-      lines
-        .filter(({ route }) => route !== '/metrics')
-        .map(({ level, status, code }) => [level, status, code]),
-      [['info', 500, 'VALIDATION_ERROR']],
-    );
-    const counted = text.split('\n').filter((line) => /requests_total\{.*status="500"/.test(line));
-    assert.ok(counted.length > 0);
-    for (const line of counted) assert.match(line, /outcome="refused"/);
   });
 
   // One connection leads to a primary that was demoted, the next to the new one.
