@@ -6,7 +6,8 @@
  *   --times      prints the slowest test files
  *   TEST_PGBOUNCER=1 in the environment: PostgreSQL is used through PgBouncer in transaction mode
  *   TEST_CITUS_URL in the environment: PostgreSQL is this coordinator of a cluster, and the tables are spread
- *   --validate   with file names: also checks their calls against openapi.json. Without file names it always does.
+ *   --validate   with file names: also checks their calls against openapi.json, and the plans of their statements. Without
+ *                file names it always does.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,6 +27,7 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
+import type { Plugin } from 'rolldown';
 import { findOrInstall, type Service, startPgBouncer, startPostgres, startRedis } from './services.ts';
 
 const { values: options, positionals: requestedFiles } = parseArgs({
@@ -56,7 +58,24 @@ const CPU_MAX_MINUTES = 18;
 const MEMORY_FILES = '/dev/shm';
 const MEMORY_MIN = 4 * 2 ** 30;
 
+/** The statements that the tests make the program run, whose plans are checked at the end. */
+const RECORD_STATEMENTS = 'test/support/statements/record.ts';
+const CHECK_STATEMENTS = 'test/support/statements/check.ts';
+
 const root = new URL('..', import.meta.url).pathname;
+/** What record.ts does in a process from the source. */
+const recordStatements: Plugin = {
+  name: 'record-statements',
+  async resolveId(source, importer) {
+    const [original, recorded] = ['src/database', 'test/support/statements'].map((folder) =>
+      join(root, folder, 'open.ts'),
+    );
+    if (!source.endsWith('/open.ts') || importer === recorded) return null;
+    const found = await this.resolve(source, importer, { skipSelf: true });
+    return found?.id === original ? recorded! : null;
+  },
+};
+
 const inCi = process.env.CI === 'true';
 let passed = 0;
 let failed = 0;
@@ -75,6 +94,8 @@ useMemoryForFiles();
 const scratch = mkdtempSync(join(tmpdir(), 'deskbell-test-files-'));
 const callsFolder = validates ? mkdtempSync(join(tmpdir(), 'deskbell-calls-')) : undefined;
 if (callsFolder) process.env.TEST_CALLS = callsFolder;
+const statementsFolder = validates ? mkdtempSync(join(tmpdir(), 'deskbell-statements-')) : undefined;
+if (statementsFolder) process.env.TEST_STATEMENTS = statementsFolder;
 // The checks run next to the tests: each check keeps one core busy, and some tests only wait.
 const checks = requestedFiles.length > 0 || options.quick ? Promise.resolve([]) : checkSources();
 if (options.quick) {
@@ -104,9 +125,14 @@ try {
   await runTests(requestedFiles.length > 0 ? requestedFiles : selectFiles());
   for (const line of await checks) console.log(line);
   if (callsFolder) console.log(await validateCalls(callsFolder));
+  if (statementsFolder)
+    console.log(
+      await check('plans of all statements', process.execPath, [CHECK_STATEMENTS, statementsFolder]),
+    );
 } finally {
   rmSync(scratch, { recursive: true });
   if (callsFolder) rmSync(callsFolder, { recursive: true });
+  if (statementsFolder) rmSync(statementsFolder, { recursive: true });
   await demo.remove();
   await Promise.all(services.map((service) => service.stop()));
 }
@@ -140,12 +166,13 @@ async function checkSources(): Promise<string[]> {
   ];
 }
 
-/** The calls that the tests made over HTTP. Prism checks 1,000 of them in a second. */
+/** The calls that the tests made over HTTP. */
 async function validateCalls(folder: string): Promise<string> {
-  const { install } = await import('../bench/peers/install.ts');
-  await install('test/release/openapi-tools');
-  const args = ['test/release/openapi-tools/validate.mjs', folder];
-  return check('calls match openapi.json', process.execPath, args);
+  const { readCalls, reportProblems } = await import('../test/support/validateCalls.ts');
+  const report = reportProblems(JSON.parse(readFileSync('openapi.json', 'utf8')), readCalls(folder));
+  if (report === undefined) passed += 1;
+  else failed += 1;
+  return `${report === undefined ? '✔' : '✖'} calls match openapi.json${report ? `\n${report}` : ''}`;
 }
 
 async function check(title: string, program: string, args: string[]): Promise<string> {
@@ -196,6 +223,7 @@ async function bundleProgram(folder: string): Promise<string> {
   await bundle(root, join(folder, 'lib'), {
     packaged: false,
     alsoEntries: ['test/support/commandProcess.ts'],
+    plugins: statementsFolder ? [recordStatements] : [],
   });
   for (const name of ['package.json', 'node_modules', 'migrations', 'dashboard', 'docs', 'openapi.json'])
     symlinkSync(join(root, name), join(folder, name));
@@ -206,7 +234,10 @@ async function runTests(files: string[]): Promise<void> {
   // More processes at a time than cores, because many tests wait. With two more, the whole is not faster, and each test is
   // slower.
   const concurrency = availableParallelism() + 1;
-  const stream = run({ files: inProcesses(files), concurrency, timeout: 900_000 });
+  const stream = run({
+    ...{ files: inProcesses(files), concurrency, timeout: 900_000 },
+    execArgv: statementsFolder ? ['--import', join(root, RECORD_STATEMENTS)] : [],
+  });
   stream.on('test:pass', ({ details, skip, todo, file }) => {
     if (details.type === 'suite') return;
     addTime(file, details.duration_ms);

@@ -27,31 +27,8 @@ describe('the OpenAPI document', () => {
     operations = operationsOf(document);
   });
 
-  it('is OpenAPI 3.1 with its tags in order', () => {
+  it('is OpenAPI 3.1 and has the version of the package', () => {
     assert.match(document.openapi, /^3\.1\.\d+$/);
-    const tags: { name: string; description: string }[] = document.tags;
-    assert.deepEqual(
-      tags.map(({ name }) => name),
-      [
-        'auth',
-        'merchant',
-        'team',
-        'keys',
-        'session',
-        'notifications',
-        'asks',
-        'conversations',
-        'knowledge',
-        'deliveries',
-        'simulator',
-        'audit',
-        'webhooks',
-        'alerts',
-        'live',
-        'operations',
-      ],
-    );
-    for (const { description } of tags) assert.match(description, /\w/);
     assert.equal(document.info.version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
   });
 
@@ -114,39 +91,24 @@ describe('the OpenAPI document', () => {
   });
 
   it('names the parameters and headers that a route reads', () => {
-    const named = (name: string) => {
-      const { parameters = [] } = Object.fromEntries(operations)[name]!;
-      return parameters.map((one) => `${one.in} ${one.name}`).sort();
-    };
-    const LIST = [
-      'header if-none-match',
-      'query conversation_id',
-      'query cursor',
-      'query ids',
-      'query include',
-      'query limit',
-      'query notification_types',
-      'query status',
-      'query updated_since',
-    ];
-    assert.deepEqual(named('get /api/v1/notification/'), LIST);
-    assert.deepEqual(named('post /api/v1/notification/request'), ['header idempotency-key']);
-    assert.deepEqual(named('post /api/v1/notification/{notification_id}/answer'), [
-      'header idempotency-key',
-      'path notification_id',
-    ]);
-    assert.deepEqual(named('get /api/v1/notification/{notification_id}/suggestions'), [
-      'path notification_id',
-      'query limit',
-    ]);
-    assert.deepEqual(named('get /api/v1/knowledge/'), ['query cursor', 'query limit', 'query q']);
-    assert.deepEqual(named('patch /api/v1/knowledge/{document_id}'), ['header if-match', 'path document_id']);
-    assert.deepEqual(named('post /api/v1/knowledge/{document_id}/revert'), ['path document_id']);
-    assert.deepEqual(named('delete /api/v1/knowledge/{document_id}'), ['path document_id']);
-    assert.deepEqual(named('get /api/v1/delivery/'), ['query cursor', 'query limit', 'query state']);
-    assert.deepEqual(named('post /api/v1/delivery/{delivery_id}/retry'), ['path delivery_id']);
-    assert.deepEqual(named('get /api/v1/simulator/{conversation_id}'), ['path conversation_id']);
-    assert.deepEqual(named('post /api/v1/simulator/{conversation_id}'), ['path conversation_id']);
+    const named = Object.fromEntries(
+      operations.map(([name, { parameters = [] }]) => [
+        name.replace('/api/v1', ''),
+        parameters.map((one) => `${one.in} ${one.name}`).sort(),
+      ]),
+    );
+    const list = ['conversation_id', 'cursor', 'ids', 'include', 'limit', 'notification_types', 'status'];
+    for (const [name, expected] of Object.entries({
+      'get /notification/': [
+        'header if-none-match',
+        ...[...list, 'updated_since'].map((one) => `query ${one}`),
+      ],
+      'post /notification/request': ['header idempotency-key'],
+      'post /notification/{notification_id}/answer': ['header idempotency-key', 'path notification_id'],
+      'get /knowledge/': ['query cursor', 'query limit', 'query q'],
+      'patch /knowledge/{document_id}': ['header if-match', 'path document_id'],
+    }))
+      assert.deepEqual(named[name], expected, name);
   });
 
   it('lists the headers of every response', () => {
@@ -190,5 +152,55 @@ describe('the OpenAPI document', () => {
     ] as const)
       assert.deepEqual(byName[name]!.security, security, name);
     assert.match(byName['get /api/v1/notification/']!.responses[403]!.description, /INSUFFICIENT_SCOPE/);
+  });
+
+  it('gives every route its own name, a verb and a noun, for clients that are generated', () => {
+    const names = operations.map(([, { operationId }]) => operationId);
+    for (const name of names) assert.match(name, /^[a-z]+([A-Z][a-z]*)+$/);
+    assert.equal(new Set(names).size, operations.length);
+    for (const name of ['listNotifications', 'answerNotification']) assert.ok(names.includes(name), name);
+  });
+
+  it('names what a client imports, and has no unnamed object in a list or a body', () => {
+    const { schemas } = document.components;
+    for (const name of [
+      ...['Notification', 'NotificationWithAnswer', 'NewNotification', 'Answer', 'Document', 'Delivery'],
+      ...['Conversation', 'Error', 'Message', 'User', 'Tokens', 'Key', 'Scope', 'DeliveryState'],
+    ])
+      assert.ok(schemas[name], name);
+    const bodies = operations.flatMap(([name, { requestBody, responses }]) =>
+      [requestBody, ...Object.values(responses)].map((body): [string, Media | undefined] => [
+        name,
+        body?.content?.['application/json'],
+      ]),
+    );
+    const small = /\/(healthz|readyz|jwks\.json|demo)$/;
+    for (const [name, media] of bodies) {
+      if (!media?.schema || small.test(name)) continue;
+      const { $ref, items } = media.schema as { $ref?: string; items?: { $ref?: string } };
+      assert.match($ref ?? items?.$ref ?? '', /^#\/components\/schemas\/\w+$/, name);
+    }
+  });
+
+  it('tells notifications apart by their type', () => {
+    for (const [name, question, support] of [
+      ['Notification', 'QuestionNotification', 'SupportNotification'],
+      ['NotificationWithAnswer', 'QuestionWithAnswer', 'SupportWithAnswer'],
+      ['NewNotification', 'NewQuestion', 'NewSupportRequest'],
+    ]) {
+      const { oneOf, discriminator } = document.components.schemas[name!];
+      const mapping = {
+        user_question_request: `#/components/schemas/${question}`,
+        user_support_request: `#/components/schemas/${support}`,
+      };
+      assert.deepEqual(discriminator, { propertyName: 'notification_type', mapping });
+      assert.deepEqual(
+        oneOf,
+        Object.values(mapping).map(($ref) => ({ $ref })),
+      );
+    }
+    const { properties, required } = document.components.schemas.QuestionContext;
+    assert.deepEqual(required, ['question']);
+    assert.deepEqual(properties.document_id.anyOf, [{ type: 'integer' }, { type: 'null' }]);
   });
 });

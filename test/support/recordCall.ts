@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A request to the server and its response. After the tests, Prism compares them with the API document. */
+/** A request to the server and its response. After the tests, validateCalls.ts compares them with the API document. */
 export interface RecordedCall {
   method: string;
   path: string;
