@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import type { Engine } from '../../src/database/database.ts';
+import { type Merchant, useMerchant } from './merchants.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
-import { type CallOptions, type Deskbell, type Reply, raise, useDeskbell } from './server.ts';
+import type { CallOptions, Deskbell, Reply } from './server.ts';
 
 export const WEBHOOKS = '/api/v1/webhooks';
 /** The answer's own event only, so that a test knows what comes. */
@@ -10,51 +11,58 @@ export const ANSWERED = { events: ['notification.answered'] };
 
 /** A merchant whose endpoints are at the receiver. Each test begins without endpoints. */
 export interface Hooks {
+  shop: Merchant;
   deskbell: Deskbell;
   receiver: Receiver;
-  /** The owner's token. It expires when a test moves the clock. */
-  token: string;
-  signIn(): Promise<void>;
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
   add(body?: object): Promise<{ id: number; secret: string }>;
+  change(id: number, body: object, options?: CallOptions): Promise<Reply>;
+  // biome-ignore lint/suspicious/noExplicitAny: as in a reply
+  read(id: number, path?: string): Promise<any>;
   /** Raises a question and answers it. */
   answer(text?: string): Promise<void>;
+  /** Resolves when everything that is due has been sent, and returns what the receiver got since the last time. */
+  sent(): Promise<Receiver['received']>;
+  /** The receiver responds with this status from now on. */
+  responds(status: number): void;
 }
 
 export function useHooks(engine: Engine): Hooks {
-  const deskbell = useDeskbell(engine);
+  const shop = useMerchant(engine);
   const hooks: Hooks = {
-    deskbell,
+    shop,
+    deskbell: {} as Deskbell,
     receiver: undefined as never,
-    token: '',
-    async signIn() {
-      hooks.token = await deskbell.signIn();
-    },
-    call: (method, path, options = {}) =>
-      deskbell.call(method, WEBHOOKS + path, { token: hooks.token, ...options }),
+    call: async (method, path, options = {}) =>
+      shop.deskbell.call(method, WEBHOOKS + path, { token: await shop.token(), ...options }),
     async add(body = {}) {
-      const reply = await hooks.call('POST', '', { body: { url: hooks.receiver.url, ...body } });
+      const reply = await shop.post('/webhooks', { url: hooks.receiver.url, ...body });
       assert.equal(reply.status, 200, reply.text);
       return reply.json;
     },
-    async answer(text = 'Yes, a Colombian one.') {
-      const { token } = hooks;
-      const address = await raise(deskbell, token);
-      const reply = await deskbell.call('POST', `${address}/answer`, { token, body: { answer: text } });
-      assert.equal(reply.status, 200);
+    change: (id, body, options) => shop.patch(`/webhooks/${id}`, body, options),
+    read: async (id, path = '') => (await shop.get(`/webhooks/${id}${path}`)).json,
+    async answer(text) {
+      assert.equal((await shop.answer(await shop.raise(), text)).status, 200);
+    },
+    async sent() {
+      await shop.deskbell.allSent();
+      return hooks.receiver.received.splice(0);
+    },
+    responds(status) {
+      hooks.receiver.answer = (response) => response.writeHead(status).end();
     },
   };
   before(async () => {
+    Object.assign(hooks.deskbell, shop.deskbell);
     hooks.receiver = await startReceiver();
   });
   after(() => hooks.receiver?.close());
   beforeEach(async () => {
-    await hooks.signIn();
-    for (const { id } of (await hooks.call('GET', '')).json) await hooks.call('DELETE', `/${id}`);
+    for (const { id } of (await shop.get('/webhooks')).json) await shop.delete(`/webhooks/${id}`);
+    hooks.responds(204);
     // What the test before has left is not received in this one.
-    await deskbell.allSent();
-    hooks.receiver.answer = (response) => response.writeHead(204).end();
-    hooks.receiver.received = [];
+    await hooks.sent();
   });
   return hooks;
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { afterEach, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { cleanUp } from '../../../src/cleanUp.ts';
+import { enqueueEvents } from '../../../src/delivery/queue/endpointEvents.ts';
 import { createLogger } from '../../../src/log.ts';
 import { ANSWERED, useHooks } from '../../support/hooks.ts';
 import { type ReceivedCall, startReceiver } from '../../support/receiver.ts';
-import { assertError, onEachEngine, raise } from '../../support/server.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const DAY = 86_400;
@@ -19,18 +20,20 @@ const isVerified = ({ body, headers }: ReceivedCall, secret: string): boolean =>
   }
 };
 const typesOf = (calls: readonly ReceivedCall[]) => calls.map(({ json }) => json.type).sort();
+const textsOf = (calls: readonly ReceivedCall[]) => calls.map(({ json }) => json.data.answer).sort();
+const bodiesOf = (calls: readonly ReceivedCall[]) => calls.map(({ body }) => body).sort();
 const idOf = ({ headers }: ReceivedCall) => headers['webhook-id'];
 
 onEachEngine('webhook endpoints', (engine) => {
   const hooks = useHooks(engine);
-  const { deskbell, call, add, answer } = hooks;
-  const attempts = async (id: number) => (await call('GET', `/${id}/attempts`)).json.attempts;
+  const { shop, deskbell, call, add, change, read, answer, sent, responds } = hooks;
+  const attempts = async (id: number) => (await read(id, '/attempts')).attempts;
+  afterEach(() => deskbell.clock.go());
 
   it('receive every event once, signed, with its id from the log', async () => {
     const { secret } = await add();
-    await answer();
-    await deskbell.allSent();
-    const { received } = hooks.receiver;
+    await answer('Yes, a Colombian one.');
+    const received = await sent();
     assert.deepEqual(typesOf(received), [
       'delivery.delivered',
       'knowledge.updated',
@@ -40,7 +43,7 @@ onEachEngine('webhook endpoints', (engine) => {
     for (const one of received) {
       assert.ok(isVerified(one, secret));
       assert.ok(!isVerified({ ...one, body: one.body.replace('"', ' "') }, secret));
-      assert.equal(idOf(one), `evt_1_${one.json.data.event_id}`);
+      assert.equal(idOf(one), `evt_${shop.id}_${one.json.data.event_id}`);
       assert.deepEqual(Object.keys(one.json), ['type', 'timestamp', 'data']);
       assert.equal(one.headers['content-type'], 'application/json');
     }
@@ -53,73 +56,60 @@ onEachEngine('webhook endpoints', (engine) => {
     await answer('Before.');
     const { id } = await add(ANSWERED);
     await answer('After.');
-    await deskbell.allSent();
-    assert.deepEqual(
-      hooks.receiver.received.map(({ json }) => json.data.answer),
-      ['After.'],
-    );
-    await call('PATCH', `/${id}`, { body: { events: null } });
-    await raise(deskbell, hooks.token);
-    await deskbell.allSent();
-    assert.deepEqual(typesOf(hooks.receiver.received), ['notification.answered', 'notification.requested']);
+    assert.deepEqual(textsOf(await sent()), ['After.']);
+    await change(id, { events: null });
+    await shop.raise();
+    assert.deepEqual(typesOf(await sent()), ['notification.requested']);
   });
 
   it('get the same bytes and the same id again after an error, and the log of attempts shows it', async () => {
     deskbell.clock.stop();
     const { id } = await add(ANSWERED);
-    hooks.receiver.answer = (response) => response.writeHead(500).end();
+    responds(500);
     await answer();
-    await deskbell.allSent();
+    const [first] = await sent();
     const [failing] = await attempts(id);
     assert.deepEqual(
       [failing.state, failing.attempts, failing.last_code, failing.type],
       ['queued', 1, 'HTTP_500', 'notification.answered'],
     );
     assert.ok(failing.next_attempt_at > failing.updated_at);
-    assert.notEqual((await call('GET', `/${id}`)).json.failing_since, null);
-    hooks.receiver.answer = (response) => response.writeHead(200).end();
+    assert.notEqual((await read(id)).failing_since, null);
+    responds(200);
     await deskbell.clock.advance(6);
-    await deskbell.allSent();
-    const [first, second, ...rest] = hooks.receiver.received;
+    const [second, ...rest] = await sent();
     assert.equal(rest.length, 0);
     assert.deepEqual([first!.body, idOf(first!)], [second!.body, idOf(second!)]);
-    const [sent] = await attempts(id);
+    const [one] = await attempts(id);
     assert.deepEqual(
-      [sent.state, sent.attempts, sent.last_code, sent.webhook_id, sent.event_id],
+      [one.state, one.attempts, one.last_code, one.webhook_id, one.event_id],
       ['sent', 2, null, idOf(first!), first!.json.data.event_id],
     );
     assert.deepEqual(
-      sent.history.map(({ state, code }: { state: string; code: string | null }) => [state, code]),
+      one.history.map(({ state, code }: { state: string; code: string | null }) => [state, code]),
       [
         ['queued', null],
         ['queued', 'HTTP_500'],
         ['sent', null],
       ],
     );
-    assert.equal((await call('GET', `/${id}`)).json.failing_since, null);
+    assert.equal((await read(id)).failing_since, null);
     assertError(await call('GET', `/${id}/attempts?cursor=x`), 422, 'VALIDATION_ERROR', 'cursor');
-    deskbell.clock.go();
   });
 
   it('are signed with both secrets until the overlap ends', async () => {
     const { id, secret: old } = await add(ANSWERED);
     const { secret } = (await call('POST', `/${id}/rotate`, { body: { overlap_seconds: 60 } })).json;
-    assert.notEqual(secret, old);
-    await answer();
-    await deskbell.allSent();
-    assert.deepEqual(
-      [old, secret].map((one) => isVerified(hooks.receiver.received[0]!, one)),
-      [true, true],
-    );
-    assert.notEqual((await call('GET', `/${id}`)).json.previous_secret_until, null);
+    const verified = async () => {
+      await answer();
+      const [one] = await sent();
+      return [old, secret].map((known) => isVerified(one!, known));
+    };
+    assert.deepEqual(await verified(), [true, true]);
+    assert.notEqual((await read(id)).previous_secret_until, null);
     await deskbell.clock.advance(61);
-    await answer();
-    await deskbell.allSent();
-    assert.deepEqual(
-      [old, secret].map((one) => isVerified(hooks.receiver.received[1]!, one)),
-      [false, true],
-    );
-    assert.equal((await call('GET', `/${id}`)).json.previous_secret_until, null);
+    assert.deepEqual(await verified(), [false, true]);
+    assert.equal((await read(id)).previous_secret_until, null);
     assert.equal((await call('POST', `/${id}/rotate`)).status, 200);
     // Nothing shows the secret again.
     for (const path of ['', `/${id}`]) assert.doesNotMatch((await call('GET', path)).text, /whsec_/);
@@ -133,91 +123,63 @@ onEachEngine('webhook endpoints', (engine) => {
   it('can be tested, and get one event or all since a time again, with the same bytes', async () => {
     const { id, secret } = await add(ANSWERED);
     const test = (await call('POST', `/${id}/test`)).json;
-    await deskbell.allSent();
-    assert.deepEqual(typesOf(hooks.receiver.received), ['webhook.test']);
-    assert.equal(idOf(hooks.receiver.received[0]!), test.webhook_id);
-    assert.ok(isVerified(hooks.receiver.received[0]!, secret));
-    hooks.receiver.received = [];
+    const [first] = await sent();
+    assert.deepEqual([first!.json.type, idOf(first!)], ['webhook.test', test.webhook_id]);
+    assert.ok(isVerified(first!, secret));
 
+    const original: ReceivedCall[] = [];
     for (const text of ['One.', 'Two.', 'Three.']) {
       await answer(text);
+      original.push(...(await sent()));
       await deskbell.clock.advance(120);
-      await hooks.signIn();
     }
-    const original = hooks.receiver.received;
-    assert.equal(original.length, 3);
-    hooks.receiver.received = [];
-    const { event_id } = original[1]!.json.data;
-    const replayed = await call('POST', `/${id}/replay`, { body: { event_id } });
-    assert.equal(replayed.json.webhook_id, idOf(original[1]!));
-    await deskbell.allSent();
-    assert.deepEqual(
-      hooks.receiver.received.map(({ body }) => body),
-      [original[1]!.body],
-    );
-    hooks.receiver.received = [];
-    const since = original[1]!.json.timestamp;
-    assert.equal((await call('POST', `/${id}/replay`, { body: { since } })).status, 200);
-    await deskbell.allSent();
-    const bodies = (calls: readonly ReceivedCall[]) => calls.map(({ body }) => body).sort();
-    assert.deepEqual(bodies(hooks.receiver.received), bodies(original.slice(1)));
-    assert.equal((await call('GET', `/${id}`)).json.replaying, false);
+    const replay = (body: object) => call('POST', `/${id}/replay`, { body });
+    const { timestamp: since, data } = original[1]!.json;
+    assert.equal((await replay({ event_id: data.event_id })).json.webhook_id, idOf(original[1]!));
+    assert.deepEqual(bodiesOf(await sent()), bodiesOf([original[1]!]));
+    assert.equal((await replay({ since })).status, 200);
+    assert.deepEqual(bodiesOf(await sent()), bodiesOf(original.slice(1)));
+    assert.equal((await read(id)).replaying, false);
 
-    assertError(await call('POST', `/${id}/replay`, { body: { event_id: 1e9 } }), 404, 'EVENT_NOT_FOUND');
-    assertError(await call('POST', `/${id}/replay`, { body: {} }), 422, 'VALIDATION_ERROR', 'event_id');
-    assertError(
-      await call('POST', `/${id}/replay`, { body: { since: '2026-01-15T09:30' } }),
-      422,
-      'VALIDATION_ERROR',
-      'since',
-    );
+    assertError(await replay({ event_id: 1e9 }), 404, 'EVENT_NOT_FOUND');
+    assertError(await replay({}), 422, 'VALIDATION_ERROR', 'event_id');
+    assertError(await replay({ since: '2026-01-15T09:30' }), 422, 'VALIDATION_ERROR', 'since');
   });
 
   it('are stopped by a 410, and continue where they stopped when they are turned on', async () => {
     const { id } = await add(ANSWERED);
-    hooks.receiver.answer = (response) => response.writeHead(410).end();
+    responds(410);
     await answer('One.');
-    await deskbell.allSent();
-    const stopped = (await call('GET', `/${id}`)).json;
+    await sent();
+    const stopped = await read(id);
     assert.equal(stopped.enabled, false);
     assert.match(stopped.stop_reason, /410/);
     assert.notEqual(stopped.stopped_at, null);
     assert.ok(deskbell.logged.some((line) => /"level":"error".*the channel is stopped/.test(line)));
-    const audit = await deskbell.call('GET', '/api/v1/audit?what=webhook.stopped', { token: hooks.token });
-    assert.equal(audit.status, 200, audit.text);
+    const audit = await shop.get('/audit?what=webhook.stopped');
     assert.match(audit.text, new RegExp(`"webhook_id":${id}\\b`));
     assertError(await call('POST', `/${id}/test`), 409, 'CONFLICT');
 
-    hooks.receiver.received = [];
-    hooks.receiver.answer = (response) => response.writeHead(204).end();
+    responds(204);
     await answer('Two.');
-    await deskbell.allSent();
-    assert.equal(hooks.receiver.received.length, 0);
-    const resumed = await call('PATCH', `/${id}`, { body: { enabled: true } });
-    assert.deepEqual(
-      [resumed.json.enabled, resumed.json.stopped_at, resumed.json.stop_reason],
-      [true, null, null],
-    );
-    await deskbell.allSent();
-    assert.deepEqual(hooks.receiver.received.map(({ json }) => json.data.answer).sort(), ['One.', 'Two.']);
+    assert.deepEqual(await sent(), []);
+    const { enabled, stopped_at, stop_reason } = (await change(id, { enabled: true })).json;
+    assert.deepEqual([enabled, stopped_at, stop_reason], [true, null, null]);
+    assert.deepEqual(textsOf(await sent()), ['One.', 'Two.']);
   });
 
   it('receive nothing any more when they are removed', async () => {
     deskbell.clock.stop();
     const { id } = await add(ANSWERED);
-    hooks.receiver.answer = (response) => response.writeHead(500).end();
+    responds(500);
     await answer();
-    await deskbell.allSent();
-    assert.equal(hooks.receiver.received.length, 1);
+    assert.equal((await sent()).length, 1);
     assert.equal((await call('DELETE', `/${id}`)).status, 200);
     await deskbell.clock.advance(400);
-    await hooks.signIn();
     await answer();
-    await deskbell.allSent();
-    assert.equal(hooks.receiver.received.length, 1);
-    assertError(await call('GET', `/${id}`), 404, 'WEBHOOK_NOT_FOUND');
-    assertError(await call('DELETE', `/${id}`), 404, 'WEBHOOK_NOT_FOUND');
-    deskbell.clock.go();
+    assert.deepEqual(await sent(), []);
+    for (const method of ['GET', 'DELETE'])
+      assertError(await call(method, `/${id}`), 404, 'WEBHOOK_NOT_FOUND');
   });
 
   it('that do not answer delay neither messages to customers nor other endpoints', async () => {
@@ -230,11 +192,10 @@ onEachEngine('webhook endpoints', (engine) => {
       await add({ url: hanging.url });
       await add(ANSWERED);
       for (let n = 0; n < 4; n += 1) await answer();
+      const waiting = `select 1 from deliveries where merchant_id = $1 and endpoint_id = 0 and state = 'queued'`;
       await until('the others have everything', async () => {
-        const sent = await deskbell.database.one<{ left: number }>(
-          `select count(*) as left from deliveries where endpoint_id = 0 and state = 'queued'`,
-        );
-        return hooks.receiver.received.length === 4 && sent!.left === 0;
+        const left = await deskbell.database.all(waiting, [shop.id]);
+        return hooks.receiver.received.length === 4 && left.length === 0;
       });
       await until('the one that does not answer is called', () => open.length > 0);
       hanging.answer = (response) => response.writeHead(204).end();
@@ -246,36 +207,149 @@ onEachEngine('webhook endpoints', (engine) => {
     }
   });
 
-  it('are removed from the log of attempts after 30 days', async () => {
+  it('have a log of attempts of 30 days', async () => {
     const { id } = await add(ANSWERED);
     await answer();
-    await deskbell.allSent();
+    await sent();
+    const { database, config, clock } = deskbell;
     const log = createLogger({ logLevel: 'fatal', logPretty: false });
-    await cleanUp(deskbell.database, deskbell.config, log, deskbell.clock.now());
-    assert.equal((await attempts(id)).length, 1);
-    const later = new Date(deskbell.clock.now().getTime() + 31 * DAY * 1000);
-    await cleanUp(deskbell.database, deskbell.config, log, later);
-    assert.equal((await attempts(id)).length, 0);
+    for (const [days, left] of [
+      [0, 1],
+      [31, 0],
+    ] as const) {
+      await cleanUp(database, config, log, new Date(clock.now().getTime() + days * DAY * 1000));
+      assert.equal((await attempts(id)).length, left);
+    }
   });
 
   it('that only fail are stopped after 5 days, but not if one call succeeds', async () => {
     const { id } = await add(ANSWERED);
-    const days = async (count: number) => {
-      await deskbell.clock.advance(count * DAY);
-      await hooks.signIn();
+    const after = async (days: number) => {
+      await deskbell.clock.advance(days * DAY);
       await answer();
-      await deskbell.allSent();
-      return (await call('GET', `/${id}`)).json;
+      await sent();
+      return read(id);
     };
-    hooks.receiver.answer = (response) => response.writeHead(500).end();
-    await days(0);
-    assert.equal((await days(4)).enabled, true);
-    hooks.receiver.answer = (response) => response.writeHead(200).end();
-    assert.equal((await days(0)).failing_since, null);
-    hooks.receiver.answer = (response) => response.writeHead(500).end();
-    assert.equal((await days(2)).enabled, true);
-    const stopped = await days(5.1);
-    assert.equal(stopped.enabled, false);
-    assert.equal(stopped.stop_reason, 'Every attempt has failed for 5 days.');
+    responds(500);
+    await after(0);
+    assert.equal((await after(4)).enabled, true);
+    responds(200);
+    assert.equal((await after(0)).failing_since, null);
+    responds(500);
+    assert.equal((await after(2)).enabled, true);
+    assert.equal((await after(5.1)).enabled, false);
+  });
+
+  /** An endpoint whose events wait for at least five minutes. The clock stands still, so that only a repair sends them. */
+  async function failing(texts: readonly string[]): Promise<{ id: number; since: string }> {
+    responds(500);
+    const { id } = await add(ANSWERED);
+    await deskbell.clock.advance(1);
+    deskbell.clock.stop();
+    const since = deskbell.clock.now().toISOString();
+    for (const text of texts) await answer(text);
+    await sent();
+    await deskbell.clock.advance(6);
+    await sent();
+    const now = deskbell.clock.now().toISOString();
+    for (const one of await attempts(id))
+      assert.deepEqual([one.attempts, one.next_attempt_at > now], [2, true]);
+    responds(204);
+    return { id, since };
+  }
+  const moved = () => ({ url: `${hooks.receiver.url}/new` });
+
+  it('get what waits at once when they have a new address or are turned off and on', async () => {
+    for (const isMoved of [true, false]) {
+      const { id } = await failing(['One.', 'Two.']);
+      for (const body of isMoved ? [moved()] : [{ enabled: false }, { enabled: true }])
+        assert.equal((await change(id, body)).status, 200);
+      assert.deepEqual(textsOf(await sent()), ['One.', 'Two.']);
+      for (const one of await attempts(id)) assert.deepEqual([one.state, one.attempts], ['sent', 3]);
+      await call('DELETE', `/${id}`);
+    }
+  });
+
+  it('get no event earlier because of another change', async () => {
+    const { id } = await failing(['One.']);
+    for (const body of [{ description: 'Ours' }, { url: hooks.receiver.url }, { enabled: false }])
+      await change(id, body);
+    assert.deepEqual(await sent(), []);
+  });
+
+  it('get one waiting event at once with its id, and all since a time, each once', async () => {
+    const { id, since } = await failing(['One.', 'Two.', 'Three.']);
+    const [{ event_id }] = await attempts(id);
+    await call('POST', `/${id}/replay`, { body: { event_id } });
+    assert.deepEqual(textsOf(await sent()), ['Three.']);
+    assert.equal((await call('POST', `/${id}/replay`, { body: { since } })).status, 200);
+    await until('the replay is finished', async () => !(await read(id)).replaying);
+    // The third one was sent before, so it is sent again.
+    assert.deepEqual(textsOf(await sent()), ['One.', 'Three.', 'Two.']);
+    assert.equal((await attempts(id)).length, 4);
+  });
+
+  it('get what waits although their queue is full, in parts if it is much', async () => {
+    const { id, since } = await failing(['One.']);
+    const { database, clock } = deskbell;
+    const [{ event_id }] = await attempts(id);
+    const later = new Date(clock.now().getTime() + 3_600_000);
+    const body = JSON.stringify({ type: 'webhook.test', timestamp: since, data: {} });
+    for (let batch = 0; batch < 11; batch += 1) {
+      const events = Array.from({ length: 100 }, (_, n) => ({
+        ...{ endpointId: id, webhookId: `evt_${shop.id}_many_${batch}_${n}`, eventId: null },
+        ...({ type: 'webhook.test', body } as const),
+      }));
+      await database.transaction((tx) => enqueueEvents(tx, shop.id, events, later));
+    }
+    assertError(await call('POST', `/${id}/test`), 409, 'CONFLICT');
+    assert.equal((await call('POST', `/${id}/replay`, { body: { event_id } })).status, 200);
+    assert.deepEqual(textsOf(await sent()), ['One.']);
+
+    // The first answer turns it off, so that the others stay in the queue.
+    responds(410);
+    const due = `select id from deliveries where endpoint_id = $1 and state = 'queued' and due_at <= $2`;
+    const countDue = async () => {
+      await sent();
+      return (await database.all(due, [id, clock.now().toISOString()])).length;
+    };
+    assert.equal((await call('POST', `/${id}/replay`, { body: { since } })).status, 200);
+    assert.equal(await countDue(), 1000);
+    assert.equal((await change(id, { enabled: true })).status, 200);
+    assert.equal(await countDue(), 1100);
+  });
+
+  it('get the event at once whose attempt at the old address was still running', async () => {
+    let finish = () => {};
+    hooks.receiver.answer = (response) => {
+      finish = () => response.writeHead(410).end();
+    };
+    const { id } = await add(ANSWERED);
+    await answer('One.');
+    await until('the old address is called', () => hooks.receiver.received.length === 1);
+    hooks.receiver.received = [];
+    responds(204);
+    assert.equal((await change(id, moved())).status, 200);
+    finish();
+    assert.deepEqual(
+      (await sent()).map(({ path }) => path),
+      ['/hooks/deskbell/new'],
+    );
+    const { enabled, failing_since } = await read(id);
+    assert.deepEqual([enabled, failing_since], [true, null]);
+  });
+
+  it('show no time for an event that is held behind a copy of it', async () => {
+    const { id } = await failing(['One.']);
+    const [first] = await attempts(id);
+    const { webhook_id: webhookId, event_id: eventId, type } = first;
+    const copy = { endpointId: id, webhookId, eventId, type, body: '{}' };
+    const at = deskbell.clock.now();
+    await deskbell.database.transaction((tx) => enqueueEvents(tx, shop.id, [copy], at));
+    // Wakes the worker, which finds that it is held.
+    await change(id, { description: 'Ours' });
+    await sent();
+    const times = (await attempts(id)).map((one: { next_attempt_at: string }) => one.next_attempt_at);
+    assert.deepEqual(times, [null, first.next_attempt_at]);
   });
 });
