@@ -124,14 +124,10 @@ export async function newMerchant(deskbell: Deskbell): Promise<Merchant> {
       return done(await merchant.post('/conversation/', body)).json.id;
     },
     async raise(question = 'Do you have decaf beans?') {
-      const body =
-        typeof question === 'object'
-          ? { conversation_id: merchant.conversationId, ...question }
-          : {
-              notification_type: 'user_question_request',
-              conversation_id: merchant.conversationId,
-              context: { question },
-            };
+      const body = {
+        ...{ notification_type: 'user_question_request', conversation_id: merchant.conversationId },
+        ...(typeof question === 'object' ? question : { context: { question } }),
+      };
       const { headers } = done(await merchant.post('/notification/request', body));
       return Number(headers.get('location')!.split('/').at(-1));
     },

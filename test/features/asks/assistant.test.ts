@@ -1,95 +1,70 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
-import {
-  assertError,
-  BOREALIS,
-  type Deskbell,
-  NOTIFICATIONS,
-  onEachEngine,
-  raise,
-  startDeskbell,
-  useDeskbell,
-} from '../../support/server.ts';
+import { before, describe, it } from 'node:test';
+import { type Merchant, newMerchant, useMerchant } from '../../support/merchants.ts';
+import { assertError, startDeskbell } from '../../support/server.ts';
 
-interface Shown {
-  from_customer: boolean;
-  text: string;
-}
+const STORE = { title: 'How to store coffee beans', text: 'In a dark and dry cupboard.' };
+const SHIPPING = { title: 'What does shipping to Portugal cost?', text: 'Shipping is free from 35 euros.' };
+const UNCLEAR = ['👍', 'a\0b \ud800', '<script>alert(1)</script>', 'x'.repeat(4096), 'Beans?'];
 
-onEachEngine('the demo’s assistant', (engine) => {
-  const deskbell = useDeskbell(engine);
-  const write = (token: string, text: string, conversation = 1, { call }: Deskbell = deskbell) =>
-    call('POST', `/api/v1/simulator/${conversation}`, { token, body: { text } });
-  const phoneMessages = async (token: string, conversation = 1): Promise<Shown[]> =>
-    (await deskbell.call('GET', `/api/v1/simulator/${conversation}`, { token })).json;
-  const open = async (token: string) =>
-    (await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, { token })).json;
+describe('the demo’s assistant', () => {
+  const shop = useMerchant('sqlite');
+  const other = useMerchant('sqlite');
+  before(async () => {
+    for (const lesson of [STORE, SHIPPING])
+      await shop.answer(await shop.raise(), { answer: lesson.text, teach: { do: 'new', ...lesson } });
+    await shop.deskbell.allSent();
+  });
+  const open = async () => (await shop.get('/notification/?status=requested')).json;
+  /** What the phone shows after the customer has written. */
+  async function write(text: string, id = shop.conversationId, by: Merchant = shop): Promise<string[]> {
+    const before = (await by.get(`/simulator/${id}`)).json.length;
+    const reply = await by.post(`/simulator/${id}`, { text });
+    assert.equal(reply.status, 200, reply.text);
+    return (await by.get(`/simulator/${id}`)).json.slice(before).map((one: { text: string }) => one.text);
+  }
 
-  it('answers from the knowledge base, with the text of the document', async () => {
-    const token = await deskbell.signIn();
-    const before = (await open(token)).length;
-    for (const [question, answer] of [
-      ['How do I store the coffee beans?', /dark and dry cupboard/],
-      ['What does shipping to Portugal cost?', /Shipping is free from 35/],
+  it('answers from the knowledge base, with the text of the document, and shows it to people', async () => {
+    for (const [question, { title, text }] of [
+      ['How do I store the coffee beans?', STORE],
+      ['What does shipping to Portugal cost?', SHIPPING],
     ] as const) {
-      assert.equal((await write(token, question)).status, 200);
-      const [asked, answered] = (await phoneMessages(token)).slice(-2);
-      assert.deepEqual([asked!.from_customer, asked!.text], [true, question]);
-      assert.equal(answered!.from_customer, false);
-      assert.match(answered!.text, answer);
+      assert.deepEqual(await write(question), [question, text]);
+      const { known } = (await shop.get('/knowledge/known?limit=1')).json;
+      assert.deepEqual([known[0].question, known[0].document.title], [question, title]);
     }
-    assert.equal((await open(token)).length, before);
+    assert.deepEqual(await open(), []);
   });
 
   it('raises a notification if it does not know the answer, and says that it will ask a colleague', async () => {
-    const token = await deskbell.signIn();
-    const before = (await open(token)).length;
-    await write(token, '  Do you deliver to the moon?  ', 2);
-    const list = await open(token);
-    assert.equal(list.length, before + 1);
-    assert.equal(list[0].notification_type, 'user_question_request');
-    assert.equal(list[0].conversation_id, 2);
-    assert.deepEqual(list[0].context, {
+    const id = await shop.converse({ customer_phone: '+351912550102' });
+    const [, said] = await write('  Do you deliver to the moon?  ', id);
+    assert.match(said!, /colleague/);
+    const [raised] = await open();
+    assert.deepEqual([raised.notification_type, raised.conversation_id], ['user_question_request', id]);
+    assert.deepEqual(raised.context, {
       question: 'Do you deliver to the moon?',
       lead_phone: '+351912550102',
     });
-    assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
   });
 
   it('says the shop’s own message while the customer waits, as long as there is one', async () => {
-    const token = await deskbell.signIn();
-    const setMessage = (waiting_message: string | null) =>
-      deskbell.call('PATCH', '/api/v1/merchant', { token, body: { waiting_message } });
     const own = 'Un momento, pregunto a un compañero.';
-    await setMessage(own);
-    await write(token, 'Do you deliver to Mars?', 2);
-    assert.equal((await phoneMessages(token, 2)).at(-1)!.text, own);
-    const other = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-    await write(other, 'Do you deliver to Mars?', 4);
-    assert.match((await phoneMessages(other, 4)).at(-1)!.text, /colleague/);
-    await setMessage(null);
-    await write(token, 'Do you deliver to Venus?', 2);
-    assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
-  });
-
-  it('asks if the question is a single word, instead of guessing', async () => {
-    const token = await deskbell.signIn();
-    await write(token, 'Beans?', 2);
-    assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
+    await shop.patch('/merchant', { waiting_message: own });
+    assert.equal((await write('Do you deliver to Mars?'))[1], own);
+    assert.match((await write('Do you deliver to Mars?', other.conversationId, other))[1]!, /colleague/);
+    await shop.patch('/merchant', { waiting_message: null });
+    assert.match((await write('Do you deliver to Venus?'))[1]!, /colleague/);
   });
 
   it('knows the answer when the question is asked again', async () => {
-    const token = await deskbell.signIn();
-    const question = 'Is the decaf made with water or with solvents?';
-    await write(token, question, 3);
-    const [notification] = await open(token);
+    await write('Is the decaf made with water or with solvents?');
+    const [notification] = await open();
     const answer = 'With water alone, in Colombia.';
-    await deskbell.call('POST', `${NOTIFICATIONS}/${notification.id}/answer`, { token, body: { answer } });
-    await deskbell.allSent();
-    assert.equal((await phoneMessages(token, 3)).at(-1)!.text, answer);
-    await write(token, 'Is your decaf made with solvents, or with water?', 3);
-    assert.equal((await phoneMessages(token, 3)).at(-1)!.text, answer);
-    assert.ok(!(await open(token)).some(({ id }: { id: number }) => id > notification.id));
+    await shop.answer(notification.id, answer);
+    await shop.deskbell.allSent();
+    assert.equal((await write('Is your decaf made with solvents, or with water?'))[1], answer);
+    assert.ok(!(await open()).some(({ id }: { id: number }) => id > notification.id));
   });
 
   for (const [text, reply] of [
@@ -97,62 +72,42 @@ onEachEngine('the demo’s assistant', (engine) => {
     ['Quiero hablar con una persona, por favor', /compañero/],
     ['Posso falar com alguém?', /colega/],
     ['أريد التحدث مع شخص', /زملائنا/],
-  ] as const) {
+  ] as const)
     it(`raises a support request for “${text}”`, async () => {
-      const token = await deskbell.signIn();
-      await write(token, text, 2);
-      const [raised] = await open(token);
-      assert.equal(raised.notification_type, 'user_support_request');
-      assert.deepEqual(raised.context, { support_request_reason: text, lead_phone: '+351912550102' });
-      assert.match((await phoneMessages(token, 2)).at(-1)!.text, reply);
+      assert.match((await write(text))[1]!, reply);
+      const [{ notification_type, context }] = await open();
+      assert.equal(notification_type, 'user_support_request');
+      assert.equal(context.support_request_reason, text);
     });
-  }
-
-  it('shows what it answered by itself, so that people can judge it', async () => {
-    const token = await deskbell.signIn();
-    const question = 'How do I store coffee beans?';
-    await write(token, question);
-    const { known } = (await deskbell.call('GET', '/api/v1/knowledge/known?limit=1', { token })).json;
-    assert.equal(known[0].question, question);
-    assert.equal(known[0].document.title, 'How to store coffee beans');
-  });
 
   it('does not use another merchant’s documents', async () => {
-    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-    await write(token, 'How do I store the coffee beans?', 4);
-    assert.match((await phoneMessages(token, 4)).at(-1)!.text, /colleague/);
-    assertError(await write(token, 'Hello?', 1), 404, 'NOT_FOUND');
+    assert.match(
+      (await write('How do I store the coffee beans?', other.conversationId, other))[1]!,
+      /colleague/,
+    );
+    assertError(await other.post(`/simulator/${shop.conversationId}`, { text: 'Hello?' }), 404, 'NOT_FOUND');
   });
 
-  for (const text of ['👍', 'a\0b \ud800', '<script>alert(1)</script>', 'x'.repeat(4096)]) {
-    it(`does not understand ${JSON.stringify(text).slice(0, 30)}, and asks`, async () => {
-      const token = await deskbell.signIn();
-      assert.equal((await write(token, text)).status, 200);
-      assert.equal((await open(token))[0].context.question, text);
-      assert.match((await phoneMessages(token)).at(-1)!.text, /colleague/);
-    });
-  }
-
-  it('does not reply to a blank message', async () => {
-    const token = await deskbell.signIn();
-    const before = (await open(token)).length;
-    assert.equal((await write(token, '  \n ')).status, 200);
-    assert.equal((await phoneMessages(token)).at(-1)!.from_customer, true);
-    assert.equal((await open(token)).length, before);
+  it('asks a colleague what it does not understand, instead of guessing, and ignores a blank message', async () => {
+    for (const text of UNCLEAR) {
+      assert.match((await write(text))[1]!, /colleague/);
+      assert.equal((await open())[0].context.question, text);
+    }
+    const before = await open();
+    assert.equal((await write('  \n ')).length, 1);
+    assert.deepEqual(await open(), before);
   });
 
   it('is only available in the simulator', async () => {
-    const other = await startDeskbell(engine, {
-      CHANNEL: 'webhook',
-      WEBHOOK_URL: 'https://hooks.example/deskbell',
+    const deskbell = await startDeskbell('sqlite', {
+      ...{ CHANNEL: 'webhook', WEBHOOK_URL: 'https://hooks.example/deskbell' },
       WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     });
     try {
-      const token = await other.signIn();
-      await raise(other, token);
-      assertError(await write(token, 'Hello?', 1, other), 404, 'NOT_FOUND');
+      const { post, conversationId } = await newMerchant(deskbell);
+      assertError(await post(`/simulator/${conversationId}`, { text: 'Hello?' }), 404, 'NOT_FOUND');
     } finally {
-      await other.close();
+      await deskbell.close();
     }
   });
 });

@@ -4,7 +4,6 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { runAsProcess } from '../../support/command.ts';
 import { samplesOf } from '../../support/docs/samples.ts';
-import { createKey } from '../../support/machineKeys.ts';
 import {
   ABOUT,
   type Assistant,
@@ -17,15 +16,9 @@ import {
   TASKS,
   withKey,
 } from '../../support/mcpClients.ts';
+import { type Merchant, useMerchant } from '../../support/merchants.ts';
 import { root } from '../../support/process.ts';
-import {
-  assertError,
-  BOREALIS,
-  type Deskbell,
-  NOTIFICATIONS,
-  onEachEngine,
-  useDeskbell,
-} from '../../support/server.ts';
+import { assertError } from '../../support/server.ts';
 
 const NAMES = [
   ...['find_answer', 'ask_merchant', 'request_human'],
@@ -37,242 +30,209 @@ const CLIENTS = {
   'a client of 2026 over HTTP': connectNew,
   'a client over stdio': connectStdio,
 };
+const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 
-onEachEngine('an assistant over MCP', (engine) => {
-  const deskbell = useDeskbell(engine);
-  let owner: string;
-  let key: string;
-  before(async () => {
-    owner = await deskbell.signIn();
-    key = (await newKey(owner)).key;
+/** A request to the MCP address without a client. */
+const callMcp = (shop: Merchant, token?: string, { body = LIST as object, origin = '' } = {}) =>
+  shop.deskbell.call('POST', '/mcp', {
+    ...{ token, body },
+    headers: { accept: 'application/json, text/event-stream', ...(origin && { origin }) },
   });
 
-  const newKey = async (token: string, more: Record<string, unknown> = {}) => {
-    const reply = await deskbell.call('POST', '/api/v1/keys', {
-      token,
-      body: { name: 'Assistant', ...more },
+for (const [name, connect] of Object.entries(CLIENTS))
+  describe(`an assistant over MCP: ${name}`, () => {
+    const shop = useMerchant('sqlite');
+    const other = useMerchant('sqlite');
+    let assistant: Assistant;
+    before(async () => {
+      assistant = await connect(shop.deskbell, await shop.key());
     });
-    assert.equal(reply.status, 200, reply.text);
-    return reply.json as { id: number; key: string };
-  };
-  const answer = (id: number, text: string) =>
-    deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token: owner, body: { answer: text } });
+    after(() => assistant?.close());
 
-  for (const [name, connect] of Object.entries(CLIENTS)) {
-    describe(name, () => {
-      let assistant: Assistant;
-      before(async () => {
-        assistant = await connect(deskbell, key);
+    it('asks the merchant and gets the answer as soon as it is there', async () => {
+      assert.deepEqual(await assistant.names(), NAMES);
+      const question = 'Do you sell oat milk?';
+      const given = { reference: 'run-7', metadata: { run: 7 } };
+      const { structuredContent: asked, content } = await assistant.use('ask_merchant', {
+        ...{ question, conversation_id: shop.conversationId, ...given },
       });
-      after(() => assistant?.close());
+      assert.equal(asked.status, 'asked');
+      assert.deepEqual(JSON.parse(content[0].text), asked);
 
-      it('asks the merchant and gets the answer as soon as it is there', async () => {
-        assert.deepEqual(await assistant.names(), NAMES);
-        const question = `Do you sell oat milk? (${name})`;
-        const { structuredContent: asked, content } = await assistant.use('ask_merchant', {
-          question,
-          conversation_id: 1,
-          reference: 'run-7',
-          metadata: { run: 7 },
-          if_known: 'raise',
-        });
-        assert.equal(asked.status, 'asked');
-        assert.deepEqual(JSON.parse(content[0].text), asked);
+      const waited = assistant.use('get_answer', { id: asked.id, wait_seconds: 45 });
+      assert.equal((await shop.answer(asked.id, 'Yes, two kinds.')).status, 200);
+      const { status, answer, reference, metadata } = (await waited).structuredContent;
+      assert.deepEqual([status, answer], ['answered', 'Yes, two kinds.']);
+      assert.deepEqual({ reference, metadata }, given);
 
-        const waited = assistant.use('get_answer', { id: asked.id, wait_seconds: 45 });
-        assert.equal((await answer(asked.id, 'Yes, two kinds.')).status, 200);
-        const { structuredContent: answered } = await waited;
-        assert.equal(answered.status, 'answered');
-        assert.equal(answered.answer, 'Yes, two kinds.');
-        assert.equal(answered.reference, 'run-7');
-        assert.deepEqual(answered.metadata, { run: 7 });
-
-        const { structuredContent: found } = await assistant.use('find_answer', { question, limit: 1 });
-        assert.equal(found.candidates.length, 1);
-        assert.equal(found.candidates[0].answer, 'Yes, two kinds.');
-      });
-
-      it('requests a human, sees the open questions, and cancels one', async () => {
-        const customer = { name: 'Ada', phone: '+34611550199', reference: `ada, ${name}` };
-        const { structuredContent: human } = await assistant.use('request_human', {
-          reason: 'The parcel arrived damaged.',
-          customer,
-        });
-        assert.equal(human.status, 'asked');
-        const open = async () =>
-          (await assistant.use('list_open_questions')).structuredContent.asks.map(
-            ({ id }: { id: number }) => id,
-          );
-        assert.ok((await open()).includes(human.id));
-        const { structuredContent: cancelled } = await assistant.use('cancel_question', { id: human.id });
-        assert.equal(cancelled.status, 'cancelled');
-        assert.ok(!(await open()).includes(human.id));
-        const { structuredContent: state } = await assistant.use('get_answer', { id: human.id });
-        assert.equal(state.status, 'cancelled');
-      });
-
-      it('cannot send a customer’s answers to another number, and learns why', async () => {
-        const reference = `eva, ${name}`;
-        const ask = (tool: string, text: object, phone: string) =>
-          assistant.use(tool, { ...text, customer: { phone, reference } });
-        const tools: [string, object][] = [
-          ['ask_merchant', { question: 'Where is my parcel?' }],
-          ['request_human', { reason: 'My parcel is lost.' }],
-        ];
-        for (const [tool, text] of tools) {
-          const { structuredContent: asked } = await ask(tool, text, '+34611550177');
-          assert.equal(asked.status, 'asked');
-          const { isError, content } = await ask(tool, text, '+34611550178');
-          assert.equal(isError, true);
-          assert.match(
-            content[0].text,
-            /^customer\.phone is not the number of this conversation.*Leave it out.*\(VALIDATION_ERROR\)$/,
-          );
-          const { structuredContent: again } = await ask(tool, text, '+34611550177');
-          assert.deepEqual([again.id, again.duplicate], [asked.id, true]);
-        }
-      });
-
-      it('reads what is wrong with a call, and what it may not know', async () => {
-        const refused = async (tool: string, given: Record<string, unknown>) => {
-          const { isError, content } = await assistant.use(tool, given);
-          assert.equal(isError, true);
-          return content[0].text;
-        };
-        // In the words of the tool, not of the API.
-        const misnamed: [string, Record<string, unknown>, string][] = [
-          ['ask_merchant', { conversation_id: 1 }, 'question is required'],
-          ['find_answer', { query: 'Decaf?' }, 'question is required'],
-          ['find_answer', { question: ' ' }, 'question is required'],
-          ['request_human', { support_reason: 'Help', conversation_id: 1 }, 'reason is required'],
-          ['request_human', { reason: ' ', conversation_id: 1 }, 'reason is required'],
-          ['get_answer', { question_id: 1 }, 'id is required'],
-          ['get_answer', { id: 1, wait_seconds: 100 }, WAIT_INVALID],
-          ['cancel_question', { id: null }, 'id is required'],
-        ];
-        for (const [tool, given, detail] of misnamed)
-          assert.equal(await refused(tool, given), `${detail} (VALIDATION_ERROR)`);
-        const foreign = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-        const reply = await deskbell.call('POST', '/api/v1/ask', {
-          token: foreign,
-          body: { question: 'Do you sell tea?', conversation_id: 4, if_known: 'raise' },
-        });
-        assert.equal(reply.json.status, 'asked', reply.text);
-        const absent = await refused('get_answer', { id: 999_999 });
-        assert.match(absent, /\(ASK_NOT_FOUND\)$/);
-        assert.equal(await refused('get_answer', { id: reply.json.id }), absent);
-        assert.equal(await refused('cancel_question', { id: reply.json.id }), absent);
-        assert.equal(await refused('get_answer', { id: '../keys/self' }), absent);
-      });
-
-      it('has only the tools of its key’s scopes, and learns which scope is missing', async () => {
-        const reader = await newKey(owner, { scopes: ['knowledge:read'] });
-        const other = await connect(deskbell, reader.key);
-        try {
-          assert.deepEqual(await other.names(), ['find_answer']);
-          const { isError, content } = await other.use('ask_merchant', {
-            question: 'Any?',
-            conversation_id: 1,
-          });
-          assert.equal(isError, true);
-          assert.equal(content[0].text, 'This key lacks the scope: ask. (INSUFFICIENT_SCOPE)');
-        } finally {
-          await other.close();
-        }
-      });
+      const { structuredContent: found } = await assistant.use('find_answer', { question, limit: 1 });
+      assert.equal(found.candidates.length, 1);
+      assert.equal(found.candidates[0].answer, 'Yes, two kinds.');
     });
-  }
+
+    it('reads what is wrong with a call, and what it may not know', async () => {
+      const refused = async (tool: string, given: Record<string, unknown>) => {
+        const { isError, content } = await assistant.use(tool, given);
+        assert.equal(isError, true);
+        return content[0].text;
+      };
+      const { conversationId: conversation_id } = shop;
+      // In the words of the tool, not of the API.
+      const misnamed: [string, Record<string, unknown>, string][] = [
+        ['ask_merchant', { conversation_id }, 'question is required'],
+        ['find_answer', { question: ' ' }, 'question is required'],
+        ['request_human', { support_reason: 'Help', conversation_id }, 'reason is required'],
+        ['get_answer', { question_id: 1 }, 'id is required'],
+        ['get_answer', { id: 1, wait_seconds: 100 }, WAIT_INVALID],
+        ['cancel_question', { id: null }, 'id is required'],
+      ];
+      for (const [tool, given, detail] of misnamed)
+        assert.equal(await refused(tool, given), `${detail} (VALIDATION_ERROR)`);
+      const theirs = { question: 'Do you sell tea?', conversation_id: other.conversationId };
+      const { id } = (await other.post('/ask', theirs)).json;
+      const absent = await refused('get_answer', { id: 999_999 });
+      assert.match(absent, /\(ASK_NOT_FOUND\)$/);
+      assert.equal(await refused('get_answer', { id }), absent);
+      assert.equal(await refused('cancel_question', { id }), absent);
+      assert.equal(await refused('get_answer', { id: '../keys/self' }), absent);
+    });
+
+    it('has only the tools of its key’s scopes, and learns which scope is missing', async () => {
+      const reader = await connect(shop.deskbell, await shop.key('knowledge:read'));
+      try {
+        assert.deepEqual(await reader.names(), ['find_answer']);
+        const given = { question: 'Any?', conversation_id: shop.conversationId };
+        const { isError, content } = await reader.use('ask_merchant', given);
+        assert.equal(isError, true);
+        assert.equal(content[0].text, 'This key lacks the scope: ask. (INSUFFICIENT_SCOPE)');
+      } finally {
+        await reader.close();
+      }
+    });
+  });
+
+describe('an assistant over MCP', () => {
+  const shop = useMerchant('sqlite');
+  let key: string;
+  let assistant: Assistant;
+  before(async () => {
+    key = await shop.key();
+    assistant = await connectNew(shop.deskbell, key);
+  });
+  after(() => assistant?.close());
+
+  it('requests a human, sees the open questions, and cancels one', async () => {
+    const customer = { name: 'Ada', phone: '+34611550199', reference: 'ada' };
+    const reason = 'The parcel arrived damaged.';
+    const { id, status } = (await assistant.use('request_human', { reason, customer })).structuredContent;
+    assert.equal(status, 'asked');
+    const open = async () =>
+      (await assistant.use('list_open_questions')).structuredContent.asks.map(
+        (one: { id: number }) => one.id,
+      );
+    assert.deepEqual(await open(), [id]);
+    for (const tool of ['cancel_question', 'get_answer'])
+      assert.equal((await assistant.use(tool, { id })).structuredContent.status, 'cancelled');
+    assert.deepEqual(await open(), []);
+  });
 
   it('describes its tools completely', async () => {
     const client = new Client(ABOUT, NEW);
-    await client.connect(new StreamableHTTPClientTransport(addressOf(deskbell), withKey(key)));
+    await client.connect(new StreamableHTTPClientTransport(addressOf(shop.deskbell), withKey(key)));
     const { tools } = await client.listTools();
     for (const { name, title, description, annotations, inputSchema, outputSchema } of tools) {
       assert.ok(title && description, name);
-      assert.equal(inputSchema.type, 'object', name);
-      assert.equal(outputSchema?.type, 'object', name);
-      assert.equal(typeof annotations?.readOnlyHint, 'boolean', name);
-      assert.equal(typeof annotations?.openWorldHint, 'boolean', name);
+      assert.deepEqual([inputSchema.type, outputSchema?.type], ['object', 'object'], name);
+      for (const hint of [annotations?.readOnlyHint, annotations?.openWorldHint])
+        assert.equal(typeof hint, 'boolean', name);
       for (const [field, schema] of Object.entries(inputSchema.properties ?? {}))
         assert.ok((schema as { description?: string }).description, `${name}.${field}`);
     }
     const { instructions, capabilities } = client.getDiscoverResult()!;
     assert.match(instructions ?? '', /find_answer/);
     // Otherwise the customer is told twice, or never.
-    const texts = [
-      instructions,
-      ...tools.filter(({ name }) => /^(ask_merchant|get_answer)$/.test(name)).map((one) => one.description),
-    ];
-    assert.equal(texts.length, 3);
-    for (const text of texts) assert.match(text ?? '', /deliver.*deskbell.*assistant/);
-    const { customer } = tools.find(({ name }) => name === 'ask_merchant')!.inputSchema.properties!;
-    assert.match((customer as { description: string }).description, /phone is required/);
+    const aboutDelivery = ['ask_merchant', 'get_answer'].map(
+      (wanted) => tools.find(({ name }) => name === wanted)!.description,
+    );
+    for (const text of [instructions, ...aboutDelivery])
+      assert.match(text ?? '', /deliver.*deskbell.*assistant/);
     assert.deepEqual(capabilities, { tools: {}, extensions: { [TASKS]: {} } });
     await client.close();
   });
 
   it('answers what it has read before it exits', async () => {
+    const initialize = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: ABOUT };
+    const call = { name: 'find_answer', arguments: { question: 'Do you have decaf beans?' } };
     const messages = [
-      {
-        id: 1,
-        method: 'initialize',
-        params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: ABOUT },
-      },
+      { id: 1, method: 'initialize', params: initialize },
       { method: 'notifications/initialized' },
-      {
-        id: 2,
-        method: 'tools/call',
-        params: { name: 'find_answer', arguments: { question: 'Do you have decaf beans?' } },
-      },
+      { id: 2, method: 'tools/call', params: call },
     ];
     const input = messages.map((one) => `${JSON.stringify({ jsonrpc: '2.0', ...one })}\n`).join('');
     // The input ends at once.
-    const { code, stdout, stderr } = await runAsProcess(['mcp'], { env: stdioOf(deskbell, key).env, input });
+    const { env } = stdioOf(shop.deskbell, key);
+    const { code, stdout, stderr } = await runAsProcess(['mcp'], { env, input });
     assert.equal(code, 0, stderr);
     const replies = stdout.trimEnd().split('\n');
     assert.equal(replies.length, 2);
     const { id, result } = JSON.parse(replies[1]!);
-    assert.equal(id, 2);
-    assert.ok(result.structuredContent.candidates.length > 0);
+    assert.deepEqual([id, Array.isArray(result.structuredContent.candidates)], [2, true]);
   });
 
   it('needs a key: nothing else opens it', async () => {
-    const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-    const headers = { accept: 'application/json, text/event-stream' };
-    const knock = (token?: string) => deskbell.call('POST', '/mcp', { token, body, headers });
-    assert.equal((await knock(key)).status, 200);
-    assertError(await knock(), 401, 'INVALID_TOKEN');
-    assertError(await knock(`${key.slice(0, -1)}_`), 401, 'INVALID_TOKEN');
-    assertError(await knock(owner), 403, 'FORBIDDEN');
-    const revoked = await newKey(owner);
-    assert.equal((await knock(revoked.key)).status, 200);
-    await deskbell.call('DELETE', `/api/v1/keys/${revoked.id}`, { token: owner });
-    assertError(await knock(revoked.key), 401, 'INVALID_TOKEN');
-    await assert.rejects(connectOld(deskbell, revoked.key), /401|INVALID_TOKEN/);
-    await assert.rejects(connectNew(deskbell, revoked.key), /401/);
-    assertError(await deskbell.call('GET', '/mcp', { token: key }), 405, 'METHOD_NOT_ALLOWED');
-    assertError(
-      await deskbell.call('POST', '/mcp', { token: key, body: [body] }),
-      422,
-      'VALIDATION_ERROR',
-      'body',
-    );
-    const large = { ...body, params: { filler: 'x'.repeat(300 * 1024) } };
-    assertError(await deskbell.call('POST', '/mcp', { token: key, body: large }), 413, 'PAYLOAD_TOO_LARGE');
+    assert.equal((await callMcp(shop, key)).status, 200);
+    assertError(await callMcp(shop), 401, 'INVALID_TOKEN');
+    assertError(await callMcp(shop, `${key.slice(0, -1)}_`), 401, 'INVALID_TOKEN');
+    assertError(await callMcp(shop, await shop.token()), 403, 'FORBIDDEN');
+    const revoked = (await shop.post('/keys', { name: 'Soon gone' })).json;
+    assert.equal((await callMcp(shop, revoked.key)).status, 200);
+    await shop.delete(`/keys/${revoked.id}`);
+    assertError(await callMcp(shop, revoked.key), 401, 'INVALID_TOKEN');
+    for (const connect of [connectOld, connectNew])
+      await assert.rejects(connect(shop.deskbell, revoked.key), /401|INVALID_TOKEN/);
+    assertError(await shop.deskbell.call('GET', '/mcp', { token: key }), 405, 'METHOD_NOT_ALLOWED');
+    assertError(await callMcp(shop, key, { body: [LIST] }), 422, 'VALIDATION_ERROR', 'body');
+    const large = { ...LIST, params: { filler: 'x'.repeat(300 * 1024) } };
+    assertError(await callMcp(shop, key, { body: large }), 413, 'PAYLOAD_TOO_LARGE');
+  });
+
+  it('connects with the configurations in docs/mcp.md', async () => {
+    const fill = (text: string) =>
+      text.replace('http://127.0.0.1:8000', shop.deskbell.url).replace('dbk_…', key);
+    const configurations = samplesOf('docs/mcp.md')
+      .filter(({ language }) => language === 'json')
+      .map(({ text }) => JSON.parse(text).mcpServers.deskbell);
+    assert.equal(configurations.length, 2);
+    for (const { url, headers, command, args, env } of configurations) {
+      const transport = url
+        ? new StreamableHTTPClientTransport(new URL(fill(url)), {
+            requestInit: { headers: { Authorization: fill(headers.Authorization) } },
+          })
+        : new StdioClientTransport({
+            command: command.replace('/path/to/deskbell', root),
+            args,
+            env: {
+              ...{ PATH: process.env.PATH!, DESKBELL_URL: fill(env.DESKBELL_URL) },
+              DESKBELL_KEY: fill(env.DESKBELL_KEY),
+            },
+          });
+      const client = new Client(ABOUT);
+      await client.connect(transport);
+      assert.equal((await client.listTools()).tools.length, NAMES.length);
+      await client.close();
+    }
   });
 });
 
-onEachEngine('an assistant over MCP with a limit', (engine) => {
+describe('an assistant over MCP with a limit', () => {
   const PER_MINUTE = 6;
-  const deskbell = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE) });
+  const shop = useMerchant('sqlite', { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE) });
 
   it('counts each call of a tool once for the rate limit of its key', async () => {
-    const token = await createKey(deskbell);
-    const headers = { accept: 'application/json, text/event-stream' };
+    const token = await shop.key();
     const params = { name: 'find_answer', arguments: { question: 'Decaf?' } };
-    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
-    const call = () => deskbell.call('POST', '/mcp', { token, headers, body });
-    const assistant = await connectNew(deskbell, token);
+    const call = () => callMcp(shop, token, { body: { ...LIST, method: 'tools/call', params } });
+    const assistant = await connectNew(shop.deskbell, token);
     const first = Number((await call()).headers.get('ratelimit-remaining'));
     assert.ok(first > 1 && first < PER_MINUTE);
     for (let left = first - 1; left >= 0; left -= 1) {
@@ -283,87 +243,40 @@ onEachEngine('an assistant over MCP with a limit', (engine) => {
     const refused = await call();
     assertError(refused, 429, 'RATE_LIMITED');
     assert.ok(Number(refused.headers.get('retry-after')) > 0);
-    assertError(await deskbell.call('GET', '/api/v1/keys/self', { token }), 429, 'RATE_LIMITED');
+    assertError(await shop.get('/keys/self', { token }), 429, 'RATE_LIMITED');
     await assert.rejects(assistant.use('find_answer', { question: 'Decaf?' }), /429|RATE_LIMITED/);
   });
 });
 
-onEachEngine('a web page that calls the MCP address', (engine) => {
-  const deskbell = useDeskbell(engine, {
-    PUBLIC_URL: 'https://desk.shop.example',
-    CORS_ORIGINS: 'https://app.example',
+describe('a web page that calls the MCP address', () => {
+  const own = useMerchant('sqlite', {
+    ...{ PUBLIC_URL: 'https://desk.shop.example', CORS_ORIGINS: 'https://app.example' },
   });
-  const everybody = useDeskbell(engine, { CORS_ORIGINS: '*' });
-  const closed = useDeskbell(engine);
+  const everybody = useMerchant('sqlite', { CORS_ORIGINS: '*' });
+  const closed = useMerchant('sqlite');
 
   it('may do so from our own origin and those of CORS_ORIGINS, and from no other', async () => {
-    const call = async (server: Deskbell, key: string, origin?: string) =>
-      server.call('POST', '/mcp', {
-        token: key,
-        headers: { accept: 'application/json, text/event-stream', ...(origin ? { origin } : {}) },
-        body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-      });
-    for (const [server, allowed, refused] of [
-      [deskbell, ['https://desk.shop.example', 'https://app.example'], ['https://evil.example', 'null']],
+    for (const [shop, allowed, refused] of [
+      [own, ['https://desk.shop.example', 'https://app.example'], ['https://evil.example', 'null']],
       [everybody, ['https://evil.example'], []],
-      [closed, [], [closed.url, 'https://evil.example', 'null']],
+      [closed, [], [closed.deskbell.url, 'https://evil.example', 'null']],
     ] as const) {
-      const key = await createKey(server);
-      assert.equal((await call(server, key)).status, 200);
-      for (const origin of allowed) assert.equal((await call(server, key, origin)).status, 200, origin);
-      for (const origin of refused) assertError(await call(server, key, origin), 403, 'FORBIDDEN');
+      const key = await shop.key();
+      assert.equal((await callMcp(shop, key)).status, 200);
+      for (const origin of allowed) assert.equal((await callMcp(shop, key, { origin })).status, 200, origin);
+      for (const origin of refused) assertError(await callMcp(shop, key, { origin }), 403, 'FORBIDDEN');
     }
   });
 });
 
-onEachEngine('the configurations in docs/mcp.md', (engine) => {
-  const deskbell = useDeskbell(engine);
-  const configurations = samplesOf('docs/mcp.md')
-    .filter(({ language }) => language === 'json')
-    .map(({ text }) => JSON.parse(text).mcpServers.deskbell);
-
-  it('connect a client', async () => {
-    const token = await deskbell.signIn();
-    const { json } = await deskbell.call('POST', '/api/v1/keys', { token, body: { name: 'Assistant' } });
-    const fill = (text: string) =>
-      text.replace('http://127.0.0.1:8000', deskbell.url).replace('dbk_…', json.key);
-    assert.equal(configurations.length, 2);
-    for (const { url, headers, command, args, env } of configurations) {
-      const client = new Client(ABOUT);
-      const transport = url
-        ? new StreamableHTTPClientTransport(new URL(fill(url)), {
-            requestInit: { headers: { Authorization: fill(headers.Authorization) } },
-          })
-        : new StdioClientTransport({
-            command: command.replace('/path/to/deskbell', root),
-            args,
-            env: {
-              PATH: process.env.PATH!,
-              DESKBELL_URL: fill(env.DESKBELL_URL),
-              DESKBELL_KEY: fill(env.DESKBELL_KEY),
-            },
-          });
-      await client.connect(transport);
-      assert.equal((await client.listTools()).tools.length, NAMES.length);
-      await client.close();
-    }
-  });
-});
-
-describe('deskbell mcp', () => {
-  it('says in one line what is missing or wrong', async () => {
-    const start = (env: Record<string, string>) => runAsProcess(['mcp'], { env });
-    const missing = await start({});
-    assert.equal(missing.code, 1);
-    assert.equal(missing.stderr, 'DESKBELL_KEY must be set. "npm run deskbell -- key add" creates a key.\n');
-    const away = await start({ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'http://127.0.0.1:9' });
-    assert.equal(away.code, 1);
-    assert.equal(away.stderr, 'Deskbell does not answer at http://127.0.0.1:9.\n');
-    const wrong = await start({ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'ftp://shop.example' });
-    assert.match(
-      wrong.stderr,
-      /^DESKBELL_URL must be an address that begins with http:\/\/ or https:\/\/\.\n$/,
-    );
-    for (const { stdout } of [missing, away, wrong]) assert.equal(stdout, '');
-  });
+it('"deskbell mcp" says in one line what is missing or wrong', async () => {
+  for (const [env, line] of [
+    [{}, /^DESKBELL_KEY must be set\. .*\n$/],
+    [{ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'http://127.0.0.1:9' }, /^Deskbell does not answer at .*:9\.\n$/],
+    [{ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'ftp://shop.example' }, /^DESKBELL_URL must be an address .*\n$/],
+  ] as const) {
+    const { code, stdout, stderr } = await runAsProcess(['mcp'], { env });
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, line);
+  }
 });

@@ -139,18 +139,6 @@ onEachEngine('conversations', (engine) => {
     assertError(changed, 422, 'IDEMPOTENCY_KEY_REUSED', 'Idempotency-Key');
   });
 
-  it('with the same reference belong to each merchant separately', async () => {
-    const mine = await create({ ...LUCIA, reference: 'shared' });
-    const theirs = await other.post('/conversation/', {
-      ...LUCIA,
-      customer_name: 'Other',
-      reference: 'shared',
-    });
-    assert.notEqual(mine.json.id, theirs.json.id);
-    assert.deepEqual((await list('?reference=shared')).json, [mine.json]);
-    assertError(await list(`${theirs.json.id}`), 404, 'CONVERSATION_NOT_FOUND', 'conversation_id');
-  });
-
   it('with a reference need no phone number; a stored number stays', async () => {
     const named = { customer_name: 'Ana', reference: 'relayed' };
     const phone = '+34611550177';
@@ -224,26 +212,5 @@ describe('a request about conversations', () => {
       }
     for (const body of ['[]', '7', 'null', '"x"'])
       assertError(await shop.post('/conversation/', body), 422, 'VALIDATION_ERROR', 'customer_name');
-  });
-
-  it('needs a merchant’s token, or a key that may ask to write, and one that may read notifications to read', async () => {
-    assertError(await shop.deskbell.call('GET', '/api/v1/conversation/?ids=x'), 401, 'INVALID_TOKEN');
-    const one = `/conversation/${shop.conversationId}`;
-    const writes = ['/conversation/', `${one}/messages`];
-    const reads = ['/conversation/', one, `${one}/messages`];
-    for (const [scope, mayWrite, mayRead] of [
-      ['ask', 200, 200],
-      ['notifications:read', 403, 200],
-      ['knowledge:read', 403, 403],
-    ] as const) {
-      const options = { token: await shop.key(scope) };
-      const body = { ...LUCIA, from: 'customer', text: 'Hello' };
-      const check = (status: number, reply: Awaited<ReturnType<typeof shop.get>>) => {
-        if (status === 403) assertError(reply, 403, 'INSUFFICIENT_SCOPE');
-        assert.equal(reply.status, status, `${scope}: ${reply.text}`);
-      };
-      for (const path of writes) check(mayWrite, await shop.post(path, body, options));
-      for (const path of reads) check(mayRead, await shop.get(path, options));
-    }
   });
 });

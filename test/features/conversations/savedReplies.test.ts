@@ -29,7 +29,7 @@ onEachEngine('saved replies', (engine) => {
     assert.deepEqual(await titles(), ['à bientôt', 'Zone 9', 'Zone 10']);
   });
 
-  it('belong to their merchant, and are only for people', async () => {
+  it('belong to their merchant', async () => {
     const { id } = (await shop.post(PATH, { title: 'Mine', text: 'x' })).json;
     assert.deepEqual((await other.get(PATH)).json, []);
     for (const change of [
@@ -40,8 +40,6 @@ onEachEngine('saved replies', (engine) => {
       assertError(foreign, 404, 'SAVED_REPLY_NOT_FOUND');
       for (const unknown of ['999999', 'abc', '0']) assert.equal((await change(unknown)).text, foreign.text);
     }
-    const token = await shop.key('ask', 'answer', 'notifications:read');
-    assertError(await shop.get(PATH, { token }), 403, 'INSUFFICIENT_SCOPE');
   });
 
   it(`are at most ${SAVED_REPLIES_MAX}, also if two are made at the same time`, async () => {

@@ -120,7 +120,9 @@ onEachEngine('the overview', (engine) => {
     await shop.answer(ids[2]!, { agent_response_to_customer: 'Sent.', resolution_notes: 'Sent.' });
     const week = await lastWeek();
     assert.deepEqual([week.asked, week.answered, week.resolved], [4, 2, 1]);
-    assert.equal((await overview()).resolved_per_day.at(-1).count, 1);
+    const { answered_per_day, resolved_per_day, by_type, resolved } = await overview();
+    assert.deepEqual([answered_per_day.at(-1).count, resolved_per_day.at(-1).count, resolved], [2, 1, 1]);
+    assert.deepEqual(by_type, { user_question_request: 1, user_support_request: 1 });
     // An answer that is taken back was none.
     await shop.answer(ids[3]!, { answer: 'Yes.', undo_seconds: 60 });
     assert.equal((await lastWeek()).answered, 3);
