@@ -104,11 +104,5 @@ export function stopTime(mock: TestContext['mock']): void {
   mock.method(performance, 'now', () => now);
 }
 
-/** The first statement does not end before this is kept. */
-export function groupsWithFirstHeld() {
-  const first = promised();
-  return { first, ...groupsOn({ answer: (_, index) => (index === 0 ? first.promise : undefined) }) };
-}
-
 /** A promise, and how to keep it or break it. */
 export const promised = () => Promise.withResolvers<undefined>();
