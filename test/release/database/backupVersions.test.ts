@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, it } from 'node:test';
-import { type Run, run, runAsProcess } from '../support/command.ts';
-import { createUsedDatabase, untilUnused } from '../support/copying.ts';
-import { createTestDatabase, engines, type TestDatabase } from '../support/databases.ts';
-import { newFolder } from '../support/process.ts';
-import { call, onEachEngine, startDeskbell } from '../support/server.ts';
-import { createOldDatabase } from '../support/upgrades/database.ts';
-import { createNextVersion, type NextVersion } from '../support/upgrades/nextVersion.ts';
+import { type Run, run, runAsProcess } from '../../support/command.ts';
+import { createUsedDatabase, untilUnused } from '../../support/copying.ts';
+import { createTestDatabase, engines, type TestDatabase } from '../../support/databases.ts';
+import { newFolder } from '../../support/process.ts';
+import { call, onEachEngine, startDeskbell } from '../../support/server.ts';
+import { createOldDatabase } from '../../support/upgrades/database.ts';
+import { createNextVersion, type NextVersion } from '../../support/upgrades/nextVersion.ts';
 
 onEachEngine('a backup of another version', (engine) => {
   const databases: TestDatabase[] = [];
@@ -93,19 +93,5 @@ onEachEngine('a backup of another version', (engine) => {
     const postgres = kept(await createTestDatabase('postgres'));
     const restored = await run(['restore', file, '--json'], { env: postgres.env });
     assert.match(restored.json.error, problem);
-  });
-
-  it('is restored into a database in which a server was started once', async () => {
-    const source = kept(await createUsedDatabase(engine));
-    const file = newFile();
-    assertDone(await run(['backup', file], { env: source.env }));
-    const target = kept(await createTestDatabase(engine));
-    target.env.DEMO = 'false';
-    const deskbell = await startDeskbell(engine, {}, target);
-    await deskbell.allSent();
-    await deskbell.close();
-    await untilUnused(target);
-    assertDone(await run(['restore', file], { env: target.env }));
-    assert.match((await run(['merchant', 'list'], { env: target.env })).stdout, /Aurora/);
   });
 });
