@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Param } from '../../../src/database/database.ts';
 import { createBreaker } from '../../../src/delivery/worker/breaker.ts';
 import { UNTIL_RESUMED } from '../../../src/delivery/worker/stops.ts';
@@ -57,23 +56,14 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
   const idle = async () => {
     for (let n = 0; n < 2; n += 1) await Promise.all(workers.map((worker) => worker.idle()));
   };
-  const channel = async () => {
-    const { state, code, since, until } = (
-      await deskbell.call('GET', '/api/v1/channel', { token: await deskbell.signIn() })
-    ).json;
-    return { state, code, since, until };
-  };
+  const channel = async () =>
+    (await deskbell.call('GET', '/api/v1/channel', { token: await deskbell.signIn() })).json;
   const breakersOpen = async () =>
     Number(/^deskbell_channel_breaker_open (\d+)/m.exec((await deskbell.call('GET', '/metrics')).text)?.[1]);
+  const count = async (sql: string) => (await deskbell.database.one<{ count: number }>(sql))!.count;
   /** Attempts, not what the receiver got: on a busy machine a call may time out before it arrives. */
-  const calls = async () =>
-    (await deskbell.database.one<{ count: number }>(
-      'select cast(coalesce(sum(attempts), 0) as bigint) as count from deliveries',
-    ))!.count;
-  const unsent = async () =>
-    (await deskbell.database.one<{ count: number }>(
-      `select count(*) as count from deliveries where state <> 'sent'`,
-    ))!.count;
+  const calls = () => count('select cast(coalesce(sum(attempts), 0) as bigint) as count from deliveries');
+  const unsent = () => count(`select count(*) as count from deliveries where state <> 'sent'`);
   const doctor = async () =>
     (await run(['doctor'], { env: { ...settingsOf(deskbell), ...webhookEnv(receiver) } })).stdout;
   /** Seconds until the next probe. The clock is stopped. */
@@ -88,11 +78,10 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     const made = await calls();
     assert.ok(made >= 5 && made <= CALLS_MAX * workers.length, `${made} calls`);
     assert.ok(receiver.received.length <= made);
-    const { until: probeAt, ...rest } = await channel();
-    const since = deskbell.clock.now().toISOString();
-    assert.deepEqual(rest, { state: 'not_answering', code: 'TIMEOUT', since });
+    const { state, code, since } = await channel();
+    const now = deskbell.clock.now().toISOString();
+    assert.deepEqual([state, code, since], ['not_answering', 'TIMEOUT', now]);
     assert.equal(await probeIn(), 5, 'calls that were already in flight are not probes');
-    assert.ok(probeAt > since);
     assert.match(await doctor(), /The channel webhook:[\da-f]+ has not answered since .* \(TIMEOUT\)/);
   });
 
@@ -142,7 +131,6 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     const before = await calls();
     await put(4, 200);
     await until('four calls', async () => (await calls()) === before + 4);
-    await sleep(TIMEOUT_MS);
     await idle();
     assert.equal((await channel()).state, 'ok');
   });

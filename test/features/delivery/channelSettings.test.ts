@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, it } from 'node:test';
 import { openVault } from '../../../src/auth/vault.ts';
-import { WEBHOOK, WHATSAPP } from '../../../src/delivery/channels/registry.ts';
+import { WEBHOOK } from '../../../src/delivery/channels/registry.ts';
 import {
   ChannelSettingsError,
   readOwnSettings,
@@ -17,6 +17,7 @@ import { createVault, newSecretKey } from '../../../src/secrets.ts';
 import { isGenuine, type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
 import { BOREALIS, type Deskbell, onEachEngine } from '../../support/server.ts';
 import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, useReceiver } from '../../support/shops.ts';
+import { ownNumber } from '../../support/stand-ins/meta.ts';
 
 const OWN = `whsec_${Buffer.alloc(30, 'of the first one').toString('base64')}`;
 const NEW = `whsec_${Buffer.alloc(30, 'another one').toString('base64')}`;
@@ -144,14 +145,7 @@ onEachEngine('a merchant’s own channel', (engine) => {
     const other = (await show(BOREALIS)).json;
     assert.deepEqual([other.own, other.settings, other.daily_limit], [false, {}, 250]);
 
-    await setOwn({
-      type: WHATSAPP,
-      settings: {
-        ...{ phoneNumberId: '123456', template: undefined, templateLanguage: 'pt_BR', version: 'v23.0' },
-        ...{ baseUrl: 'https://10.0.0.1', token: 'a-secret-token', verifyToken: 'verify-me' },
-        appSecret: 'an-app-secret-of-some-length',
-      },
-    });
+    await setOwn(ownNumber('123456', { url: 'https://10.0.0.1' }, { templateLanguage: 'pt_BR' }));
     const whatsapp = (await show()).json;
     const visible = { 'phone-number-id': '123456', 'template-language': 'pt_BR', version: 'v23.0' };
     assert.deepEqual([whatsapp.settings, whatsapp.number_id], [visible, '123456']);

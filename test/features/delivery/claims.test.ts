@@ -107,16 +107,13 @@ onEachEngine('a hundred messages', (engine) => {
   });
   after(() => shop?.receiver.close());
 
-  it('need at most one claim every 10 ms, and their outcomes are written in batches', async (t) => {
+  it('need at most one claim every 10 ms, and their outcomes are written in batches', async () => {
     const { database } = deskbell;
     const { all, transaction } = database;
     let claims = 0;
-    let reads = 0;
     let outcomeWrites = 0;
     database.all = (sql, params) => {
-      // The first statement of a claim, and the query for a merchant's messages.
-      if (sql.includes('from channel_stops where until')) claims += 1;
-      if (sql.includes('left join (select * from')) reads += 1;
+      if (sql.includes('left join (select * from')) claims += 1;
       return all(sql, params);
     };
     database.transaction = (work) =>
@@ -143,11 +140,9 @@ onEachEngine('a hundred messages', (engine) => {
     await deskbell.allSent();
     const tookMs = performance.now() - startedAt;
     Object.assign(database, { all, transaction });
-    t.diagnostic(`${engine}: ${claims} claims, ${reads} reads, ${outcomeWrites} writes in ${tookMs} ms`);
     // A timer may be a millisecond early.
     const claimsMax = tookMs / 9 + 1;
     assert.ok(claims > 0 && claims <= claimsMax, `${claims} claims in ${tookMs} ms`);
-    assert.ok(reads > 0 && reads <= claimsMax, `${reads} reads in ${tookMs} ms`);
     // The embedded database puts several transactions into one commit instead.
     if (engine === 'postgres') assert.ok(outcomeWrites > 0 && outcomeWrites < 100, `${outcomeWrites} writes`);
   });

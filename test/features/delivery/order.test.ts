@@ -1,66 +1,64 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import type { Engine } from '../../../src/database/database.ts';
-import { createDemoDatabase, type TestDatabase } from '../../support/databases.ts';
-import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
-import { type Deskbell, onEachEngine, startDeskbell } from '../../support/server.ts';
-import { AURORA_ID, accept, phoneOf, putAll, range, refuse, until } from '../../support/shops.ts';
+import { type ReceivedCall, webhookEnv } from '../../support/receiver.ts';
+import { type Deskbell, onEachEngine, startSecondServer } from '../../support/server.ts';
+import {
+  AURORA_ID,
+  accept,
+  phoneOf,
+  putAll,
+  range,
+  refuse,
+  until,
+  useReceiver,
+} from '../../support/shops.ts';
 
 const DAY_SECONDS = 24 * 3600;
 const recipientOf = ({ json }: ReceivedCall): string => json.data.recipient;
 const contentOf = ({ json }: ReceivedCall): string => json.data.content;
 
-interface Servers {
-  all: Deskbell[];
-  first: Deskbell;
-  receiver: Receiver;
-  /** Queues messages of Aurora. */
-  put(...messages: { recipient: string; content: string; mode?: 'reply' | 'campaign' }[]): Promise<number[]>;
-  /** Moves every clock at once, and waits until nothing is due. */
-  later(seconds: number): Promise<void>;
-  /** Moves the clocks until everything is sent. */
-  finish(): Promise<void>;
-}
-
 /** Two servers on one PostgreSQL; the embedded database has one. */
-function useServers(engine: Engine, settings: Record<string, string> = {}): Servers {
-  const servers = { all: [] as Deskbell[] } as Servers;
-  let testDatabase: TestDatabase;
+function useServers(engine: Engine, settings: Record<string, string> = {}) {
+  const all: Deskbell[] = [];
+  // Before the hook that closes the first.
+  after(() => all[1]?.close());
+  const { deskbell: first, receiver } = useReceiver(engine, settings);
   before(async () => {
-    testDatabase = await createDemoDatabase(engine, 'weak');
-    servers.receiver = await startReceiver();
-    for (const _ of range(0, engine === 'postgres' ? 2 : 1)) {
-      const env = { ...webhookEnv(servers.receiver), ...settings };
-      servers.all.push(await startDeskbell(engine, env, testDatabase));
-    }
-    servers.first = servers.all[0]!;
-  });
-  after(async () => {
-    for (const deskbell of servers.all) await deskbell.close();
-    await servers.receiver?.close();
-    await testDatabase?.remove();
+    // A worker takes what another, whose clock is late, is sending.
+    first.clock.go();
+    all.push(first);
+    if (engine === 'postgres')
+      all.push(await startSecondServer(first, { ...webhookEnv(receiver), ...settings }));
   });
   const allSent = async () => {
     // Twice: another worker may have claimed what the first released.
-    for (let n = 0; n < 2; n += 1) await Promise.all(servers.all.map((deskbell) => deskbell.allSent()));
+    for (let n = 0; n < 2; n += 1) await Promise.all(all.map((deskbell) => deskbell.allSent()));
   };
-  servers.put = (...messages) =>
-    putAll(
-      servers.first,
-      messages.map((message) => ({ merchantId: AURORA_ID, ...message })),
-    );
-  servers.later = async (seconds) => {
+  /** Moves every clock at once, and waits until nothing is due. */
+  const later = async (seconds: number) => {
     await allSent();
-    // All at once: a worker takes what another, whose clock is late, is sending.
-    for (const { clock } of servers.all) clock.jump(seconds);
+    for (const { clock } of all) clock.jump(seconds);
     await allSent();
   };
-  servers.finish = async () => {
-    const open = () => servers.first.database.all(`select id, state from deliveries where state <> 'sent'`);
-    for (let n = 0; n < 60 && (await open()).length > 0; n += 1) await servers.later(2 * DAY_SECONDS);
-    assert.deepEqual(await open(), []);
+  return {
+    all,
+    first,
+    receiver,
+    later,
+    /** Queues messages of Aurora. */
+    put: (...messages: { recipient: string; content: string; mode?: 'reply' | 'campaign' }[]) =>
+      putAll(
+        first,
+        messages.map((message) => ({ merchantId: AURORA_ID, ...message })),
+      ),
+    /** Moves the clocks until everything is sent. */
+    async finish() {
+      const open = () => first.database.all(`select id, state from deliveries where state <> 'sent'`);
+      for (let n = 0; n < 60 && (await open()).length > 0; n += 1) await later(2 * DAY_SECONDS);
+      assert.deepEqual(await open(), []);
+    },
   };
-  return servers;
 }
 
 onEachEngine('campaigns under a daily limit', (engine) => {

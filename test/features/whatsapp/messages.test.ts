@@ -3,15 +3,15 @@ import { it } from 'node:test';
 import { openVault } from '../../../src/auth/vault.ts';
 import type { MerchantId } from '../../../src/contract/ids.ts';
 import { upsertConversation } from '../../../src/conversations/store.ts';
-import { WHATSAPP } from '../../../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../../../src/delivery/channels/settings.ts';
 import { BOREALIS, onEachEngine } from '../../support/server.ts';
+import { AURORA_ID, BOREALIS_ID } from '../../support/shops.ts';
+import { ownNumber } from '../../support/stand-ins/meta.ts';
 import { receivedIn, type ThreadMessage, textsOf, threadOf } from '../../support/threads.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 
 onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
   const whatsapp = useWhatsApp(engine);
-  const [AURORA_ID, BOREALIS_ID] = [1 as MerchantId, 2 as MerchantId];
   const add = async (merchantId: MerchantId, phone: string) => {
     const { database, clock } = whatsapp.deskbell;
     return (
@@ -58,14 +58,9 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
     assert.deepEqual(textsOf(await read(ours)), ['To both.']);
     assert.deepEqual(textsOf(await read(theirs, BOREALIS)), ['To both.']);
 
-    const settings = {
-      ...{ phoneNumberId: '7777777', template: undefined, templateLanguage: 'en', version: 'v23.0' },
-      ...{ baseUrl: 'http://127.0.0.1:1', token: 'a-secret-token', verifyToken: 'verify-me' },
-      appSecret: 'an-app-secret-of-some-length',
-    };
-    const vault = openVault(deskbell.config);
-    const channel = { type: WHATSAPP, settings };
-    await setOwnChannel(deskbell.database, vault, BOREALIS_ID, channel, deskbell.clock.now());
+    const { database, config, clock } = deskbell;
+    const channel = ownNumber('7777777', { url: 'http://127.0.0.1:1' });
+    await setOwnChannel(database, openVault(config), BOREALIS_ID, channel, clock.now());
     await deskbell.clock.advance(5);
     await whatsapp.customerWrites(phone, { text: { body: 'To one.' } });
     assert.deepEqual(textsOf(await read(ours)), ['To both.', 'To one.']);

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { openVault } from '../../../src/auth/vault.ts';
-import { WHATSAPP } from '../../../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../../../src/delivery/channels/settings.ts';
 import { assertError, onEachEngine, type Reply } from '../../support/server.ts';
 import { BOREALIS_ID } from '../../support/shops.ts';
-import { bodyWith, META, signed } from '../../support/stand-ins/meta.ts';
+import { bodyWith, META, ownNumber, signed } from '../../support/stand-ins/meta.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 
 const WEBHOOK = '/webhooks/whatsapp';
@@ -23,9 +22,8 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     const { deskbell, meta } = whatsapp;
     meta.statuses = [];
     // The second merchant has its own number in its own app.
-    const settings = { ...META, ...OTHER, baseUrl: meta.url, version: 'v23.0', templateLanguage: 'en' };
-    const own = { type: WHATSAPP, settings: { ...settings, template: undefined } };
     const { database, config, clock } = deskbell;
+    const own = ownNumber(OTHER.phoneNumberId, meta, OTHER);
     await setOwnChannel(database, openVault(config), BOREALIS_ID, own, clock.now());
   });
 
@@ -110,7 +108,9 @@ onEachEngine('the WhatsApp webhook', (engine) => {
       return Date.parse((await windowOf(phone))!) / 1000;
     };
     const text = (one: object) => ({ messages: [one] });
-    const call = (direction: string) => (one: object) => ({ calls: [{ ...one, event: 'connect', direction }] });
+    const call = (direction: string) => (one: object) => ({
+      calls: [{ ...one, event: 'connect', direction }],
+    });
     assert.equal(await at(1_790_000_000, 'wamid.b', text), 1_790_000_000);
     assert.equal(await at(1_780_000_000, 'wamid.a', text), 1_790_000_000);
     assert.equal(await at(1_790_000_007, 'wamid.c', text), 1_790_000_007);

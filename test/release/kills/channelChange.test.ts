@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { openVault } from '../../../src/auth/vault.ts';
 import { readConfig } from '../../../src/config.ts';
-import { WHATSAPP } from '../../../src/delivery/channels/registry.ts';
 import { removeOwnChannel, setOwnChannel } from '../../../src/delivery/channels/settings.ts';
 import { CUSTOMER, useKilling } from '../../support/killing.ts';
 import { onEachEngine } from '../../support/server.ts';
 import { AURORA_ID } from '../../support/shops.ts';
-import { META, type Meta, metaEnv, startMeta } from '../../support/stand-ins/meta.ts';
+import { type Meta, metaEnv, ownNumber, startMeta } from '../../support/stand-ins/meta.ts';
 
 const NUMBER_B = '206540352242922';
 
@@ -40,15 +39,8 @@ onEachEngine('a merchant that changes its number after its worker was killed', (
     await killing.expireWaits();
 
     const vault = openVault(readConfig({ ...killing.testDatabase.env, ...metaEnv(a) }));
-    const settings = {
-      ...META,
-      baseUrl: b.url,
-      version: 'v23.0',
-      phoneNumberId: NUMBER_B,
-      templateLanguage: 'en',
-    };
-    const own = { type: WHATSAPP, settings: { ...settings, template: undefined } };
-    await killing.database.transaction((tx) => setOwnChannel(tx, vault, AURORA_ID, own as never, new Date()));
+    const own = ownNumber(NUMBER_B, b);
+    await killing.database.transaction((tx) => setOwnChannel(tx, vault, AURORA_ID, own, new Date()));
     const second = await killing.start(metaEnv(a));
     for (const meta of [a, b]) send(meta, second.url);
     await killing.until('it is taken over', takenOver);

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { WHATSAPP } from '../../../src/delivery/channels/registry.ts';
 
 /** A fake of Meta's Cloud API for one phone number. */
 export interface Meta {
@@ -111,6 +112,13 @@ export const metaEnv = ({ url }: Pick<Meta, 'url'>, settings: Record<string, str
   WHATSAPP_VERIFY_TOKEN: META.verifyToken,
   ...settings,
 });
+
+/** A merchant's own number there, for `setOwnChannel`. */
+export const ownNumber = (phoneNumberId: string, { url }: Pick<Meta, 'url'>, change: object = {}) => {
+  const { token, appSecret, verifyToken } = META;
+  const usual = { baseUrl: url, version: 'v23.0', template: undefined, templateLanguage: 'en' };
+  return { type: WHATSAPP, settings: { ...usual, phoneNumberId, token, appSecret, verifyToken, ...change } };
+};
 
 const DAY_MS = 24 * 60 * 60_000;
 const PER_SECOND = 80;
