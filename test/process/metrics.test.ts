@@ -2,21 +2,17 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { freePort } from '../../scripts/services.ts';
 import type { MerchantId } from '../../src/contract/ids.ts';
 import { FAILURE_REASONS, failureReason } from '../../src/delivery/failures.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
-import { newSecretKey } from '../../src/secrets.ts';
 import { VERSION } from '../../src/version.ts';
-import { createDemoDatabase, engines } from '../support/databases.ts';
-import { root, run } from '../support/process.ts';
+import { useMerchant } from '../support/merchants.ts';
+import { root } from '../support/process.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { metric, namesIn, samplesOf, scrape } from '../support/scrape.ts';
+import { metric, namesIn, scrape } from '../support/scrape.ts';
 import { onEachEngine, QUESTION, raise, useDeskbell, useOwners } from '../support/server.ts';
 import { phoneOf, putAll, range } from '../support/shops.ts';
 import { newPhone, useWhatsApp } from '../support/whatsapp.ts';
-
-const WORK = [process.execPath, join(root, 'src', 'cli', 'main.ts'), 'work'];
 
 onEachEngine('a scrape', (engine) => {
   const deskbell = useDeskbell(engine, { WORKER: 'false' });
@@ -170,64 +166,38 @@ describe('the reason of a failure', () => {
   });
 });
 
-const needsPostgres = { skip: engines.includes('postgres') ? false : 'needs PostgreSQL' };
+describe('every metric', () => {
+  const shop = useMerchant('sqlite');
+  const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
+  const namesOf = async () => namesIn((await shop.deskbell.call('GET', '/metrics')).text);
+  const used = (text: string) =>
+    [...text.matchAll(/\b(?:deskbell|process|nodejs)_\w+/g)].map(([name]) => name.replace(/_bucket$/, ''));
+  const panels: { targets?: { expr: string }[] }[] = JSON.parse(
+    read('deploy', 'grafana', 'deskbell.json'),
+  ).panels;
+  const shown = used(panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)).join('\n'));
+  const rules = read('deploy', 'prometheus', 'deskbell.rules.yml');
+  const monitoring = read('docs', 'monitoring.md');
 
-describe('a worker', needsPostgres, () => {
-  it('has /metrics and /healthz on METRICS_PORT, with its own attempts', async () => {
-    const shared = await createDemoDatabase('postgres', 'weak');
-    const port = await freePort();
-    const url = `http://127.0.0.1:${port}`;
-    try {
-      const METRICS_TOKEN = 'a-token-for-metrics';
-      const worker = run({ ...shared.env, METRICS_PORT: String(port), METRICS_TOKEN }, WORK);
-      await worker.waitForOutput(/sending messages/);
-      assert.deepEqual(await (await fetch(`${url}/healthz`)).json(), { status: 'ok' });
-      assert.equal((await fetch(`${url}/metrics`)).status, 401);
-      const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
-      const metrics = async () => samplesOf(await (await fetch(`${url}/metrics`, { headers })).text());
-      const first = await metrics();
-      assert.equal(metric(first, 'deskbell_build_info', { role: 'worker', engine: 'postgres' }), 1);
-      assert.equal(metric(first, 'deskbell_database_up'), 1);
-      assert.equal(metric(first, 'deskbell_queue_overdue_seconds') !== undefined, true);
-
-      const second = run({ ...shared.env, METRICS_PORT: String(port) }, WORK);
-      assert.equal((await second.ended).code, 1);
-      assert.match(second.stderr(), /^Port \d+ is in use\. .*METRICS_PORT/);
-      assert.doesNotMatch(second.stdout(), /sending messages/);
-
-      assert.equal((await worker.stop()).code, 0);
-      await assert.rejects(fetch(`${url}/healthz`));
-    } finally {
-      await shared.remove();
-    }
+  it('that the dashboard or an alert rule uses exists', async () => {
+    const names = await namesOf();
+    const expressions = [...rules.matchAll(/expr: (.+)/g)].map(([, expr]) => expr!).join('\n');
+    assert.deepEqual(
+      [...shown, ...used(expressions)].filter((name) => !names.includes(name)),
+      [],
+    );
   });
 
-  it('that cannot start says why and exits, and nothing stays open that looks healthy', {
-    timeout: 60_000,
-  }, async () => {
-    const shared = await createDemoDatabase('postgres', 'weak');
-    const settings = { ...shared.env, METRICS_PORT: String(await freePort()) };
-    try {
-      const first = run(settings, WORK);
-      await first.waitForOutput(/sending messages/);
-      assert.equal((await first.stop()).code, 0);
-      const worker = run({ ...settings, SECRET_KEY: newSecretKey() }, WORK);
-      assert.equal((await worker.ended).code, 1);
-      assert.match(worker.stderr(), /^SECRET_KEY is not the key of this database\..*\n$/);
-      assert.doesNotMatch(worker.stdout(), /sending messages/);
-    } finally {
-      await shared.remove();
-    }
-  });
-});
-
-describe('docs/monitoring.md', () => {
-  const deskbell = useDeskbell('sqlite');
-
-  it('lists exactly our metrics', async () => {
-    const text = readFileSync(join(root, 'docs', 'monitoring.md'), 'utf8');
-    const listed = [...text.matchAll(/^\| `(deskbell_\w+)`/gm)].map(([, name]) => name!);
-    const names = namesIn((await deskbell.call('GET', '/metrics')).text);
-    assert.deepEqual(listed.sort(), names.filter((name) => name.startsWith('deskbell_')).sort());
+  it('of ours is on the dashboard and in docs/monitoring.md, as is every alert', async () => {
+    const ours = (await namesOf()).filter((name) => name.startsWith('deskbell_')).sort();
+    assert.ok(ours.length > 20);
+    assert.deepEqual(
+      ours.filter((name) => !shown.includes(name)),
+      [],
+    );
+    const listed = (pattern: RegExp) => [...monitoring.matchAll(pattern)].map(([, name]) => name!);
+    assert.deepEqual(listed(/^\| `(deskbell_\w+)`/gm).sort(), ours);
+    const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
+    assert.deepEqual(listed(/^\| `(Deskbell\w+)`/gm), alerts);
   });
 });

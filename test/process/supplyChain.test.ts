@@ -56,15 +56,8 @@ describe('the packages that we ship', () => {
   });
 });
 
-describe('the check of a licence', () => {
-  for (const [licence, expected] of [
-    ['MIT', true],
-    ['(MIT OR GPL-3.0-only)', true],
-    ['MIT AND ISC', true],
-    ['MIT AND GPL-3.0-only', false],
-    ['AGPL-3.0-only', false],
-    ['unknown', false],
-  ] as const) {
-    it(`${expected ? 'allows' : 'refuses'} ${licence}`, () => assert.equal(isAllowed(licence), expected));
-  }
+it('a licence with a choice is allowed if one is, and one with several parts if all are', () => {
+  const allowed = ['MIT', '(MIT OR GPL-3.0-only)', 'MIT AND ISC'];
+  const refused = ['MIT AND GPL-3.0-only', 'AGPL-3.0-only', 'unknown'];
+  assert.deepEqual([...allowed, ...refused].filter(isAllowed), allowed);
 });

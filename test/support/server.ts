@@ -160,10 +160,7 @@ export async function startDeskbell(
     ...settings,
   });
   const logged: string[] = [];
-  const log = createLogger(
-    { logLevel: config.logLevel, logPretty: false },
-    { write: (line) => logged.push(line) },
-  );
+  const log = createLogger({ ...config, logPretty: false }, { write: (line) => logged.push(line) });
 
   const allSent = async () => {
     await Promise.all([server.background?.worker.idle(), server.background?.mailSender?.idle()]);

@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { findProgram } from '../../scripts/services.ts';
-import { isRoot } from '../support/installedPackage.ts';
-import { newFolder, root, run } from '../support/process.ts';
+import { findProgram } from '../../../scripts/services.ts';
+import { isRoot } from '../../support/installedPackage.ts';
+import { newFolder, root, run } from '../../support/process.ts';
 
 const CONTROL = `Package: deskbell-probe
 Version: 1
@@ -67,7 +67,7 @@ async function hold(t: TestContext, file: string): Promise<ChildProcess> {
 const isDebian = isRoot && ['apt-get', 'dpkg-deb', 'perl'].every(findProgram) && process.platform === 'linux';
 describe('a Debian package that the tests need', { skip: isDebian ? false : 'needs root and Debian' }, () => {
   const install = (folder: string, waitMaxMs?: number) => {
-    const { href } = new URL('../../scripts/', import.meta.url);
+    const { href } = new URL('../../../scripts/', import.meta.url);
     const script =
       waitMaxMs === undefined
         ? `import { findOrInstall } from '${href}services.ts'; console.log(findOrInstall('deskbell-probe', 'deskbell-probe'));`
