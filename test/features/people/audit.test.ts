@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { before, it } from 'node:test';
 import { recordEvent, SERVER } from '../../../src/audit/record.ts';
 import { disableUser, setPassword } from '../../../src/auth/users.ts';
 import { cleanUp } from '../../../src/cleanUp.ts';
 import type { AuditEvent } from '../../../src/contract/audit.ts';
-import { EVENT_NAMES } from '../../../src/contract/auditEvents.ts';
 import { refusedStop, stopChannel } from '../../../src/delivery/worker/stops.ts';
 import { createLogger } from '../../../src/log.ts';
 import { run, settingsOf } from '../../support/command.ts';
@@ -46,12 +45,19 @@ onEachEngine('the audit log', (engine) => {
     return json;
   };
   const from = (address: string) => ({ 'x-forwarded-for': address });
+  /** Nothing is done that cannot be written down. */
+  const withoutLog = async (work: () => Promise<void>) => {
+    await deskbell.database.script('alter table audit_events rename to audit_events_away;');
+    await work().finally(() =>
+      deskbell.database.script('alter table audit_events_away rename to audit_events;'),
+    );
+  };
   let owner: string;
   before(async () => {
     owner = await deskbell.signIn();
   });
 
-  it('shows an owner who signed in, from roughly where and when, and who failed to', async () => {
+  it('shows an owner who signed in, by their name at that time, from roughly where and when, and who failed to', async () => {
     const user = await addUser(deskbell);
     const startedAt = deskbell.clock.now().toISOString();
     const { refresh_token } = (await login(deskbell, user, from('203.0.113.77'))).json;
@@ -59,6 +65,7 @@ onEachEngine('the audit log', (engine) => {
     await logout(deskbell, refresh_token);
     await refresh(deskbell, refresh_token);
 
+    await deskbell.database.run(`update users set name = 'New Name' where id = $1`, [user.id]);
     const events = await eventsOf(owner, `?user_id=${user.id}`);
     assert.deepEqual(
       events.map(({ what, who, from, about, count }) => ({ what, who, from, about, count })),
@@ -77,13 +84,6 @@ onEachEngine('the audit log', (engine) => {
     );
     for (const { at } of events)
       assert.ok(at >= startedAt && at <= deskbell.clock.now().toISOString(), `${at} ${startedAt}`);
-  });
-
-  it('keeps the name that a user had at that time', async () => {
-    const user = await addUser(deskbell);
-    await login(deskbell, user);
-    await deskbell.database.run(`update users set name = 'New Name' where id = $1`, [user.id]);
-    assert.equal((await eventsOf(owner, `?user_id=${user.id}`))[0]!.who.name, 'Alma Reyes');
   });
 
   it('repeats of a sign-in within an hour are one event with a count', async () => {
@@ -106,7 +106,7 @@ onEachEngine('the audit log', (engine) => {
 
   it('guesses from many networks add a bounded number of events', async () => {
     const user = await addUser(deskbell);
-    const guesses = 200;
+    const guesses = 100;
     const at = deskbell.clock.now();
     // Not over HTTP: other limits refuse so many guesses.
     for (let n = 0; n < guesses; n += 1) {
@@ -152,12 +152,9 @@ onEachEngine('the audit log', (engine) => {
     assertError(await deskbell.call('DELETE', path, { token: owner }), 404, 'NOTIFICATION_NOT_FOUND');
     assert.deepEqual((await eventsOf(owner))[0], second);
     const kept = await raise(deskbell, owner);
-    await deskbell.database.script('alter table audit_events rename to audit_events_away;');
-    try {
+    await withoutLog(async () => {
       assert.equal((await deskbell.call('DELETE', kept, { token: owner })).status, 500);
-    } finally {
-      await deskbell.database.script('alter table audit_events_away rename to audit_events;');
-    }
+    });
     assert.equal((await deskbell.call('GET', kept, { token: owner })).status, 200);
   });
 
@@ -202,16 +199,13 @@ onEachEngine('the audit log', (engine) => {
 
     // Neither without the other.
     await setState('failed');
-    await deskbell.database.script('alter table audit_events rename to audit_events_away;');
-    try {
+    await withoutLog(async () => {
       for (const path of [`${ids[0]}/cancel`, `${ids[0]}/retry`, 'cancel', 'retry']) {
         const body = { state: 'failed' };
         const reply = await deskbell.call('POST', `/api/v1/delivery/${path}`, { token, body });
         assert.equal(reply.status, 500);
       }
-    } finally {
-      await deskbell.database.script('alter table audit_events_away rename to audit_events;');
-    }
+    });
     const left = await deskbell.call('GET', '/api/v1/delivery/?state=failed&limit=1000', { token });
     assert.ok(left.json.length >= 120);
   });
@@ -238,13 +232,10 @@ onEachEngine('the audit log', (engine) => {
     assert.deepEqual([event!.about, event!.who.kind], [{ user_id: user.id }, 'server']);
 
     const other = await addUser(deskbell);
-    await deskbell.database.script('alter table audit_events rename to audit_events_away;');
-    try {
+    await withoutLog(async () => {
       await assert.rejects(disableUser(deskbell.database, other.id, deskbell.clock.now(), SERVER));
       await assert.rejects(setPassword(deskbell.database, other.id, '-', deskbell.clock.now(), SERVER));
-    } finally {
-      await deskbell.database.script('alter table audit_events_away rename to audit_events;');
-    }
+    });
     assert.equal((await login(deskbell, other)).status, 200);
   });
 
@@ -318,31 +309,20 @@ onEachEngine('the audit log', (engine) => {
     const kept = (await eventsOf(owner, '?what=user.added')).map(({ about }) => about.count);
     assert.deepEqual(kept, [29]);
   });
-});
 
-onEachEngine('the audit log of a user who deletes in a loop', (engine) => {
-  const deskbell = useDeskbell(engine);
-
-  it('has a bounded number of events', async () => {
-    const user = await addUser(deskbell);
-    // The count is of the process, which has both engines here: each in an hour of its own.
-    const at = new Date(deskbell.clock.now().getTime() + (engine === 'sqlite' ? 0 : 3_600_000));
-    // Not over HTTP: this would take minutes.
-    for (let id = 1; id <= 1003; id += 1) {
+  // The process counts them, whatever the database.
+  if (engine === 'sqlite')
+    it('a user who deletes in a loop adds a bounded number of events', async () => {
+      const user = await addUser(deskbell);
       const who = { kind: 'user', userId: user.id, address: '10.0.0.1' } as const;
-      const event = { what: 'notification.deleted', merchantId: 1, who, at } as const;
-      await recordEvent(deskbell.database, { ...event, about: { notification_id: id } });
-    }
-    const token = await deskbell.signIn();
-    const { json } = await deskbell.call('GET', `/api/v1/audit?user_id=${user.id}`, { token });
-    const [last, before] = json;
-    assert.deepEqual([last.about, last.count], [{}, 3]);
-    assert.deepEqual([before.about, before.count], [{ notification_id: 1000 }, 1]);
-  });
-});
-
-describe('audit events', () => {
-  it('have names of the form thing.happened', () => {
-    for (const name of EVENT_NAMES) assert.match(name, /^[a-z_]+\.[a-z_]+$/);
-  });
+      const at = deskbell.clock.now();
+      // Not over HTTP: this would take minutes.
+      for (let id = 1; id <= 1003; id += 1) {
+        const event = { what: 'notification.deleted', merchantId: 1, who, at } as const;
+        await recordEvent(deskbell.database, { ...event, about: { notification_id: id } });
+      }
+      const [last, before] = await eventsOf(owner, `?user_id=${user.id}`);
+      assert.deepEqual([last!.about, last!.count], [{}, 3]);
+      assert.deepEqual([before!.about, before!.count], [{ notification_id: 1000 }, 1]);
+    });
 });

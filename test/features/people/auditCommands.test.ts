@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, it } from 'node:test';
 import { COMMANDS } from '../../../src/cli/program.ts';
 import type { AuditEvent } from '../../../src/contract/audit.ts';
-import { run, runAsProcess, settingsOf } from '../../support/command.ts';
+import { run, settingsOf } from '../../support/command.ts';
 import { onEachEngine, raise, useDeskbell } from '../../support/server.ts';
 
 type Event = AuditEvent & { merchant_id: number | null };
@@ -38,9 +38,7 @@ onEachEngine('the audit log of the command line', (engine) => {
   const deskbell = useDeskbell(engine, { WORKER: 'false' });
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-audit-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  // As processes: each must end by itself.
-  const command = (args: readonly string[], input = '') =>
-    runAsProcess(args, { env: settingsOf(deskbell), input });
+  const command = (args: readonly string[], input = '') => run(args, { env: settingsOf(deskbell), input });
   const file = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
@@ -61,65 +59,54 @@ onEachEngine('the audit log of the command line', (engine) => {
     const csv = file('customers.csv', 'reference,name,phone\na-1,Lucía,+34611550101\n');
     const faq = file('faq.md', '# When?\n\nAlways.\n');
     const email = 'new@shop.example';
-    const commands: [args: string[], what: string, merchant: number | null, about: object, input?: string][] =
+    type Case = [args: string[], what: string, merchant: number | null, about: object, input?: string];
+    const commands: Case[] = [
+      [['merchant', 'add', 'Shop'], 'merchant.added', 3, {}],
+      [['merchant', 'set', '3', '--country', 'ES'], 'merchant.changed', 3, {}],
       [
-        [['merchant', 'add', 'Shop'], 'merchant.added', 3, {}],
-        [['merchant', 'set', '3', '--country', 'ES'], 'merchant.changed', 3, {}],
-        [
-          ['user', 'add', '--email', email, '--name', 'New', ...to(3)],
-          'user.added',
-          3,
-          { user_id: 4, role: 'owner' },
-          password,
-        ],
-        [['user', 'password', email], 'user.password_changed', 3, { user_id: 4 }, `${password} again`],
-        [['user', 'role', email, 'user'], 'user.role_changed', 3, { user_id: 4, role: 'user' }],
-        [['user', 'export', email, join(folder, 'u')], 'user.exported', 3, { user_id: 4 }],
-        [['merchant', 'export', '3', join(folder, 'm')], 'merchant.exported', 3, {}],
-        [['user', 'disable', email], 'user.disabled', 3, { user_id: 4 }],
-        [['user', 'enable', email], 'user.enabled', 3, { user_id: 4 }],
-        [
-          ['conversation', 'add', '--name', 'Lucía', '--phone', '+34611550101', ...to(3)],
-          'conversation.added',
-          3,
-          { conversation_id: 6 },
-        ],
-        [
-          ['conversation', 'export', '6', join(folder, 'c'), ...to(3)],
-          'conversation.exported',
-          3,
-          { conversation_id: 6 },
-        ],
-        [['conversation', 'import', csv, ...to(3)], 'conversations.imported', 3, {}],
-        [['knowledge', 'import', faq, ...to(3)], 'documents.imported', 3, {}],
-        [['channel', 'set', 'simulator', ...to(3)], 'channel.changed', 3, { channel: 'simulator' }],
-        [['channel', 'unset', ...to(3)], 'channel.removed', 3, {}],
-        [['channel', 'limit', '10', ...to(3)], 'channel.limit_changed', 3, { limit: 10 }],
-        [['channel', 'resume'], 'channel.resumed', null, { channel_id: 'webhook:1' }],
-        [['delivery', 'cancel', id, ...to(1)], 'delivery.cancelled', 1, { delivery_id: delivery.id }],
-        [['delivery', 'retry', id, ...to(1)], 'delivery.retried', 1, { delivery_id: delivery.id }],
-        [['delivery', 'hold'], 'sending.held', null, {}],
-        [['delivery', 'release'], 'sending.released', null, {}],
-        [['key', 'add', 'Bot', ...to(3)], 'machine_key.added', 3, {}],
-        [['key', 'revoke', '1', ...to(3)], 'machine_key.revoked', 3, {}],
-        [['backup', join(folder, 'b'), '--json'], 'database.backed_up', null, {}],
-        [['keys', 'rotate'], 'key.rotated', null, { keys_removed: 0 }],
-      ];
-    const [first, ...others] = commands;
-    // The commands of a group in order, two groups at the same time. With all of them, a command might have to wait for the
-    // processor longer than it waits for its connection.
-    const groups = [[first!], ...Map.groupBy(others, ([[group]]) => group).values()];
-    const perform = async (group: typeof commands) => {
-      for (const [args, , , , input] of group) {
-        const { code, stderr } = await command(args, input);
-        assert.deepEqual([code, stderr], [0, ''], args.join(' '));
-      }
-    };
-    await perform(groups.shift()!);
-    const performNext = async () => {
-      for (let group = groups.shift(); group; group = groups.shift()) await perform(group);
-    };
-    await Promise.all([performNext(), performNext()]);
+        ['user', 'add', '--email', email, '--name', 'New', ...to(3)],
+        'user.added',
+        3,
+        { user_id: 4, role: 'owner' },
+        password,
+      ],
+      [['user', 'password', email], 'user.password_changed', 3, { user_id: 4 }, `${password} again`],
+      [['user', 'role', email, 'user'], 'user.role_changed', 3, { user_id: 4, role: 'user' }],
+      [['user', 'export', email, join(folder, 'u')], 'user.exported', 3, { user_id: 4 }],
+      [['merchant', 'export', '3', join(folder, 'm')], 'merchant.exported', 3, {}],
+      [['user', 'disable', email], 'user.disabled', 3, { user_id: 4 }],
+      [['user', 'enable', email], 'user.enabled', 3, { user_id: 4 }],
+      [
+        ['conversation', 'add', '--name', 'Lucía', '--phone', '+34611550101', ...to(3)],
+        'conversation.added',
+        3,
+        { conversation_id: 6 },
+      ],
+      [
+        ['conversation', 'export', '6', join(folder, 'c'), ...to(3)],
+        'conversation.exported',
+        3,
+        { conversation_id: 6 },
+      ],
+      [['conversation', 'import', csv, ...to(3)], 'conversations.imported', 3, {}],
+      [['knowledge', 'import', faq, ...to(3)], 'documents.imported', 3, {}],
+      [['channel', 'set', 'simulator', ...to(3)], 'channel.changed', 3, { channel: 'simulator' }],
+      [['channel', 'unset', ...to(3)], 'channel.removed', 3, {}],
+      [['channel', 'limit', '10', ...to(3)], 'channel.limit_changed', 3, { limit: 10 }],
+      [['channel', 'resume'], 'channel.resumed', null, { channel_id: 'webhook:1' }],
+      [['delivery', 'cancel', id, ...to(1)], 'delivery.cancelled', 1, { delivery_id: delivery.id }],
+      [['delivery', 'retry', id, ...to(1)], 'delivery.retried', 1, { delivery_id: delivery.id }],
+      [['delivery', 'hold'], 'sending.held', null, {}],
+      [['delivery', 'release'], 'sending.released', null, {}],
+      [['key', 'add', 'Bot', ...to(3)], 'machine_key.added', 3, {}],
+      [['key', 'revoke', '1', ...to(3)], 'machine_key.revoked', 3, {}],
+      [['backup', join(folder, 'b'), '--json'], 'database.backed_up', null, {}],
+      [['keys', 'rotate'], 'key.rotated', null, { keys_removed: 0 }],
+    ];
+    for (const [args, , , , input] of commands) {
+      const { code, stderr } = await command(args, input);
+      assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+    }
     const listed: Event[] = (await command(['audit', 'list', '--json'])).json;
     const events = listed.filter(({ who }) => who.kind === 'command_line');
     assert.deepEqual(

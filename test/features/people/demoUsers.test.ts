@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { describe, it } from 'node:test';
 import { SERVER } from '../../../src/audit/record.ts';
 import { disableUser } from '../../../src/auth/users.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
@@ -13,14 +13,14 @@ import {
   startDeskbell,
 } from '../../support/server.ts';
 
-onEachEngine('the demo’s users', (engine) => {
-  const users = (deskbell: Deskbell, headers: Record<string, string> = {}) =>
-    deskbell.call('GET', '/session/demo', {
-      headers: { 'x-deskbell-dashboard': '1', 'sec-fetch-site': 'same-origin', ...headers },
-    });
+const users = (deskbell: Deskbell, headers: Record<string, string> = {}) =>
+  deskbell.call('GET', '/session/demo', {
+    headers: { 'x-deskbell-dashboard': '1', 'sec-fetch-site': 'same-origin', ...headers },
+  });
 
-  it('are listed only for callers on the same machine, while they exist and have their demo passwords', async () => {
-    const deskbell = await startDeskbell(engine, { TRUST_PROXY: '1' });
+describe('the list of the demo’s users', () => {
+  it('is only for callers on the same machine, while they exist and have their demo passwords', async () => {
+    const deskbell = await startDeskbell('sqlite', { TRUST_PROXY: '1' });
     try {
       const all = await users(deskbell);
       assert.equal(all.status, 200, all.text);
@@ -54,9 +54,9 @@ onEachEngine('the demo’s users', (engine) => {
     }
   });
 
-  it('are not listed with DEMO=false, even if they exist', async () => {
-    const testDatabase = await createDemoDatabase(engine, 'weak');
-    const deskbell = await startDeskbell(engine, { DEMO: 'false' }, testDatabase);
+  it('is not there with DEMO=false, even if they exist', async () => {
+    const testDatabase = await createDemoDatabase('sqlite', 'weak');
+    const deskbell = await startDeskbell('sqlite', { DEMO: 'false' }, testDatabase);
     try {
       assert.equal((await login(deskbell)).status, 200);
       assertError(await users(deskbell), 404, 'NOT_FOUND');
@@ -65,31 +65,30 @@ onEachEngine('the demo’s users', (engine) => {
       await testDatabase.remove();
     }
   });
+});
 
-  for (const [title, settings] of [
-    ['in production', { NODE_ENV: 'production' }],
-    ['if other machines can reach the server', { HOST: '0.0.0.0' }],
-  ] as const) {
-    it(`are disabled at the start ${title}, and a user with a password of their own is not`, async () => {
-      const testDatabase = await createDemoDatabase(engine, 'weak');
-      const demo = await startDeskbell(engine, {}, testDatabase);
-      const { refresh_token } = (await login(demo)).json;
-      await demo.database.run(
-        `update users set password_hash = (select password_hash from users where id = 1) where id = 2`,
-      );
-      await demo.close();
-      const deskbell = await startDeskbell(engine, { DEMO: 'false', ...settings }, testDatabase);
-      try {
-        assertError(await users(deskbell), 404, 'NOT_FOUND');
-        assertError(await login(deskbell), 401, 'INVALID_CREDENTIALS');
-        assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
-        assert.equal((await login(deskbell, { ...AURORA, email: 'owner@borealis.example' })).status, 200);
-        const warning = deskbell.logged.find((line) => line.includes('demo users disabled'))!;
-        assert.equal(JSON.parse(warning).users, `${AURORA.email}, operator@deskbell.example`);
-      } finally {
-        await deskbell.close();
-        await testDatabase.remove();
-      }
-    });
-  }
+onEachEngine('the demo’s users', (engine) => {
+  // The rule reads the settings, the same ones for both databases.
+  const settings = engine === 'sqlite' ? { NODE_ENV: 'production' } : { HOST: '0.0.0.0' };
+  it('are disabled at the start where others can reach the server, except for one with an own password', async () => {
+    const testDatabase = await createDemoDatabase(engine, 'weak');
+    const demo = await startDeskbell(engine, {}, testDatabase);
+    const { refresh_token } = (await login(demo)).json;
+    await demo.database.run(
+      `update users set password_hash = (select password_hash from users where id = 1) where id = 2`,
+    );
+    await demo.close();
+    const deskbell = await startDeskbell(engine, { DEMO: 'false', ...settings }, testDatabase);
+    try {
+      assertError(await users(deskbell), 404, 'NOT_FOUND');
+      assertError(await login(deskbell), 401, 'INVALID_CREDENTIALS');
+      assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
+      assert.equal((await login(deskbell, { ...AURORA, email: 'owner@borealis.example' })).status, 200);
+      const warning = deskbell.logged.find((line) => line.includes('demo users disabled'))!;
+      assert.equal(JSON.parse(warning).users, `${AURORA.email}, operator@deskbell.example`);
+    } finally {
+      await deskbell.close();
+      await testDatabase.remove();
+    }
+  });
 });

@@ -23,6 +23,7 @@ import {
   login,
   me,
   onEachEngine,
+  type Reply,
   rawCall,
   refresh,
   useDeskbell,
@@ -44,6 +45,7 @@ onEachEngine('passkeys', (engine) => {
     assert.equal(reply.status, 200, reply.text);
     return { ...user, tokens, phone, caller, recoveryCodes: reply.json.recovery_codes as string[] };
   }
+  const refused = (reply: Reply) => assertError(reply, 401, 'INVALID_CREDENTIALS');
 
   it('sign in to the dashboard without password and code, with the same cookie', async () => {
     const user = await addUserWithPasskey();
@@ -113,55 +115,44 @@ onEachEngine('passkeys', (engine) => {
     const answer = phone.get((await passkeyOptions(deskbell)).json);
     const replies = await Promise.all([1, 2, 3].map(() => sendPasskey(deskbell, answer)));
     assert.equal(replies.filter(({ status }) => status === 200).length, 1);
-    assertError(await sendPasskey(deskbell, answer), 401, 'INVALID_CREDENTIALS');
+    refused(await sendPasskey(deskbell, answer));
     // Not even with a new signature of the same challenge.
     const { json: options } = await passkeyOptions(deskbell);
     assert.equal((await sendPasskey(deskbell, phone.get(options))).status, 200);
-    assertError(await sendPasskey(deskbell, phone.get(options)), 401, 'INVALID_CREDENTIALS');
+    refused(await sendPasskey(deskbell, phone.get(options)));
   });
 
-  it('a challenge expires after five minutes', async () => {
-    const { phone } = await addUserWithPasskey();
-    const { json: options } = await passkeyOptions(deskbell);
-    await deskbell.clock.advance(301);
-    assertError(await sendPasskey(deskbell, phone.get(options)), 401, 'INVALID_CREDENTIALS');
-  });
-
-  it('a challenge that we did not make, or made for something else, is refused', async () => {
+  it('a challenge that expired, that we did not make, or made for something else, is refused', async () => {
     const user = await addUserWithPasskey();
     const forAdding = await deskbell.call('POST', `${AUTH}/passkeys/options`, {
       token: user.caller.token,
       body: { password: user.password },
     });
-    const made = Buffer.from((await passkeyOptions(deskbell)).json.challenge, 'base64url').toString();
-    const later = made.replace(/^\d+/, (expiry) => String(Number(expiry) + 1));
-    for (const challenge of [
-      'AAAA',
-      '',
-      Buffer.from(later).toString('base64url'),
-      forAdding.json.challenge as string,
-    ])
-      assertError(await sendPasskey(deskbell, user.phone.get({ challenge })), 401, 'INVALID_CREDENTIALS');
+    const { challenge: made } = (await passkeyOptions(deskbell)).json;
+    const text = Buffer.from(made, 'base64url').toString();
+    const later = Buffer.from(text.replace(/^\d+/, (expiry) => String(Number(expiry) + 1)));
+    for (const challenge of ['AAAA', '', later.toString('base64url'), forAdding.json.challenge])
+      refused(await sendPasskey(deskbell, user.phone.get({ challenge })));
+    await deskbell.clock.advance(301);
+    refused(await sendPasskey(deskbell, user.phone.get({ challenge: made })));
   });
 
   it('an answer for another site, without the user’s PIN or from a copied device is refused', async () => {
     const { phone } = await addUserWithPasskey();
-    const refused = async () =>
-      assertError(await signInWithPasskey(deskbell, phone), 401, 'INVALID_CREDENTIALS');
-    const { origin, rpId } = phone;
-    phone.origin = 'https://desk.example';
-    await refused();
-    phone.origin = origin;
-    phone.rpId = 'desk.example';
-    await refused();
-    phone.rpId = rpId;
-    phone.verifiesUser = false;
-    await refused();
-    phone.verifiesUser = true;
+    for (const wrong of [
+      { origin: 'https://desk.example' },
+      { rpId: 'desk.example' },
+      { verifiesUser: false },
+    ]) {
+      const { origin, rpId, verifiesUser } = phone;
+      Object.assign(phone, wrong);
+      refused(await signInWithPasskey(deskbell, phone));
+      Object.assign(phone, { origin, rpId, verifiesUser });
+    }
     assert.equal((await signInWithPasskey(deskbell, phone)).status, 200);
     // A copy does not know how often the original was used.
     phone.counter = 0;
-    await refused();
+    refused(await signInWithPasskey(deskbell, phone));
   });
 
   it('an unknown passkey, and one whose user is disabled, get the same response', async () => {
@@ -169,7 +160,7 @@ onEachEngine('passkeys', (engine) => {
     await deskbell.database.run('update users set disabled_at = created_at where id = $1', [id]);
     const disabled = await signInWithPasskey(deskbell, phone);
     const unknown = await signInWithPasskey(deskbell, new Authenticator(deskbell.url));
-    assertError(disabled, 401, 'INVALID_CREDENTIALS');
+    refused(disabled);
     assert.equal(unknown.text, disabled.text);
     assert.equal(disabled.headers.get('set-cookie'), null);
   });
@@ -249,23 +240,20 @@ onEachEngine('passkeys', (engine) => {
       { clientDataJSON: Buffer.from('null').toString('base64url') },
     ]) {
       const reply = await sendPasskey(deskbell, { ...good, response: { ...good.response, ...change } });
-      assertError(reply, 401, 'INVALID_CREDENTIALS');
+      refused(reply);
     }
     const empty = await sendPasskey(deskbell, { ...good, response: {} });
     assertError(empty, 422, 'VALIDATION_ERROR', 'clientDataJSON');
     const count = () =>
       deskbell.database.one<{ count: number }>('select count(*) as count from used_challenges');
     const before = await count();
-    for (let n = 0; n < 20; n += 1) await passkeyOptions(deskbell);
+    for (let n = 0; n < 3; n += 1) await passkeyOptions(deskbell);
     assert.deepEqual(await count(), before);
   });
 
-  it('only the dashboard can use them to sign in', async () => {
+  it('are for the dashboard at a host name only: at an IP address they are not available', async () => {
     for (const path of ['/session/passkey', '/session/passkey/options'])
       assertError(await deskbell.call('POST', path, { body: {} }), 403, 'FORBIDDEN');
-  });
-
-  it('need a host name: at an IP address they are not available', async () => {
     assertError(await passkeyOptions(server), 409, 'CONFLICT');
   });
 });

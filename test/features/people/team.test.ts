@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { run, settingsOf } from '../../support/command.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import {
   AURORA,
@@ -9,6 +10,7 @@ import {
   type Deskbell,
   login,
   me,
+  OPERATOR,
   onEachEngine,
   raise,
   refresh,
@@ -71,18 +73,11 @@ onEachEngine('the team', (engine) => {
     (await deskbell.call('GET', `/api/v1/audit?what=${what}`, { token })).json;
 
   it('an invitation is for an address that mail can reach, whose domain has a dot', async () => {
-    const refused = [
-      'bruno@localhost',
-      'bruno@aurora',
-      'bruno@.example',
-      'bruno@aurora..example',
-      'bruno@a.',
-    ];
-    for (const email of refused) {
+    const { token } = await invite();
+    for (const email of ['bruno@localhost', 'bruno@.example', 'bruno@aurora..example', 'bruno@a.']) {
       const body = { role: 'user', email };
       const reply = await deskbell.call('POST', INVITES, { token: owners.aurora, body });
       assertError(reply, 422, 'VALIDATION_ERROR', 'email');
-      const { token } = await invite();
       assertError(await accept(token, { email }), 422, 'VALIDATION_ERROR', 'email');
     }
     assert.equal((await invite({ role: 'user', email: 'bruno+1@mail.aurora.example' })).mailed, true);
@@ -240,6 +235,30 @@ onEachEngine('the team', (engine) => {
     await change(owners.aurora, member.id, { role: 'user' });
   });
 
+  const setRole = (email: string, role: string) =>
+    run(['user', 'role', email, role], { env: settingsOf(deskbell) });
+
+  it('a new role from the command line ends the user’s sessions, and the next sign-in has it', async () => {
+    const user = await addUser(deskbell);
+    const before = (await login(deskbell, user)).json;
+    assert.equal((await me(deskbell, before.access_token)).json.role, 'owner');
+
+    const changed = await setRole(user.email, 'user');
+    assert.equal(changed.code, 0, changed.stderr);
+    assertError(await refresh(deskbell, before.refresh_token), 401, 'INVALID_TOKEN');
+    const after = (await login(deskbell, user)).json;
+    assert.equal((await me(deskbell, after.access_token)).json.role, 'user');
+
+    const unchanged = await setRole(user.email, 'user');
+    assert.equal(unchanged.code, 0, unchanged.stderr);
+    assert.equal((await refresh(deskbell, after.refresh_token)).status, 200);
+  });
+
+  it('an operator cannot become an owner', async () => {
+    const refused = await setRole(OPERATOR.email, 'owner');
+    assert.equal(refused.code, 1);
+  });
+
   it('an owner who was removed has no link to come back', async () => {
     for (const body of [{ role: 'user' }, { disabled: true }]) {
       const member = await joined();
@@ -260,36 +279,25 @@ onEachEngine('the team', (engine) => {
 
   it('the last owner who can sign in stays, also when two owners remove each other at the same time', async () => {
     const borealisId = await idOf(owners.borealis);
-    for (const body of [{ role: 'user' }, { disabled: true }])
-      assertError(await change(owners.borealis, borealisId, body), 409, 'LAST_OWNER');
-
+    const signIn = () => deskbell.signIn(BOREALIS.email, BOREALIS.password);
     for (const body of [{ role: 'user' }, { disabled: true }]) {
-      const email = newAddress();
-      const { token } = await invite({ role: 'owner' }, owners.borealis);
-      assert.equal((await accept(token, { email })).status, 200);
-      const other = { email, password: PASSWORD };
-      const [first, second] = [
-        await deskbell.signIn(BOREALIS.email, BOREALIS.password),
-        await deskbell.signIn(other.email, other.password),
-      ];
+      assertError(await change(await signIn(), borealisId, body), 409, 'LAST_OWNER');
+      const other = { email: newAddress(), password: PASSWORD };
+      const { token } = await invite({ role: 'owner' }, await signIn());
+      assert.equal((await accept(token, other)).status, 200);
+      const [first, second] = [await signIn(), await deskbell.signIn(other.email, other.password)];
       const secondId = await idOf(second);
       const replies = await Promise.all([change(first, secondId, body), change(second, borealisId, body)]);
       const statuses = replies.map(({ status }) => status);
       assert.equal(statuses.filter((status) => status === 200).length, 1, String(statuses));
       // Whoever is left repairs the other.
-      const leftToken =
-        statuses[0] === 200 ? await deskbell.signIn(BOREALIS.email, BOREALIS.password) : second;
-      if (statuses[0] === 200) {
-        assert.equal((await change(leftToken, secondId, { disabled: true })).status, 200);
-      } else {
-        await change(await deskbell.signIn(other.email, other.password), borealisId, {
-          ...{ role: 'owner', disabled: false },
-        });
-        const again = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-        assert.equal((await change(again, secondId, { disabled: true })).status, 200);
+      if (statuses[1] === 200) {
+        const left = await deskbell.signIn(other.email, other.password);
+        await change(left, borealisId, { role: 'owner', disabled: false });
       }
-      Object.assign(owners, { borealis: await deskbell.signIn(BOREALIS.email, BOREALIS.password) });
+      assert.equal((await change(await signIn(), secondId, { disabled: true })).status, 200);
     }
+    Object.assign(owners, { borealis: await signIn() });
   });
 
   it('a team has a bounded number of open invitations', async () => {

@@ -2,53 +2,16 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { readConfig } from '../../../src/config.ts';
 import { migrate } from '../../../src/database/migrate.ts';
 import { openDatabase } from '../../../src/database/open.ts';
-import { root, run, settingsOf } from '../../support/command.ts';
+import { root } from '../../support/command.ts';
 import { createTestDatabase } from '../../support/databases.ts';
-import {
-  addUser,
-  assertError,
-  login,
-  me,
-  OPERATOR,
-  onEachEngine,
-  refresh,
-  useDeskbell,
-} from '../../support/server.ts';
+import { onEachEngine } from '../../support/server.ts';
 
 onEachEngine('roles', (engine) => {
-  describe('on the command line', () => {
-    const deskbell = useDeskbell(engine);
-    const setRole = (email: string, role: string) =>
-      run(['user', 'role', email, role], { env: settingsOf(deskbell) });
-
-    it('a new role ends the user’s sessions, and the next sign-in has it', async () => {
-      const user = await addUser(deskbell);
-      const before = (await login(deskbell, user)).json;
-      assert.equal((await me(deskbell, before.access_token)).json.role, 'owner');
-
-      const changed = await setRole(user.email, 'user');
-      assert.match(changed.stdout, /now has the role user and is signed out everywhere/);
-      assertError(await refresh(deskbell, before.refresh_token), 401, 'INVALID_TOKEN');
-      const after = (await login(deskbell, user)).json;
-      assert.equal((await me(deskbell, after.access_token)).json.role, 'user');
-
-      const unchanged = await setRole(user.email, 'user');
-      assert.match(unchanged.stdout, /already has the role user/);
-      assert.equal((await refresh(deskbell, after.refresh_token)).status, 200);
-    });
-
-    it('an operator cannot become an owner', async () => {
-      const refused = await setRole(OPERATOR.email, 'owner');
-      assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /is an operator and has no merchant/);
-    });
-  });
-
   it('an upgrade makes the first user of each merchant who can sign in its owner', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'deskbell-migrations-'));
     const testDatabase = await createTestDatabase(engine);
