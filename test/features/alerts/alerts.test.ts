@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, it } from 'node:test';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { dispatchAlerts } from '../../../src/alerts/dispatch.ts';
+import { createLogger } from '../../../src/log.ts';
 import { addColleague, type Colleague, disable } from '../../support/colleagues.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import {
@@ -10,17 +12,22 @@ import {
   logout,
   onEachEngine,
   QUESTION,
+  type Reply,
   raise,
+  startDeskbell,
+  startSecondServer,
   useDeskbell,
   useOwners,
 } from '../../support/server.ts';
 import { type Browser, type PushService, startPushService } from '../../support/stand-ins/push.ts';
 
 const ALERTS = '/api/v1/alerts';
+// The clock moves by hours.
+const SETTINGS = { PUSH_ALLOW_PRIVATE: 'true', ACCESS_TOKEN_TTL_SECONDS: '86400' };
+const refuses = (reply: Reply, field: string) => assertError(reply, 422, 'VALIDATION_ERROR', field);
 
 onEachEngine('alerts on a device', (engine) => {
-  // The clock moves by hours.
-  const deskbell = useDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true', ACCESS_TOKEN_TTL_SECONDS: '86400' });
+  const deskbell = useDeskbell(engine, SETTINGS);
   const tokens = useOwners(deskbell);
   let service: PushService;
   let teo: Colleague;
@@ -31,12 +38,11 @@ onEachEngine('alerts on a device', (engine) => {
   after(() => service?.close());
   beforeEach(async () => {
     await deskbell.database.run('delete from alert_settings');
-    for (const { id } of await deskbell.database.all<{ id: number }>('select id from push_subscriptions'))
-      await deskbell.database.run('delete from push_subscriptions where id = $1', [id]);
+    await deskbell.database.run('delete from push_subscriptions');
     await deskbell.allSent();
     service.requests.length = 0;
     service.accepted.length = 0;
-    service.answer = (response) => response.writeHead(201).end();
+    answers(201);
   });
 
   const call = (token: string, method: string, path: string, body?: unknown) =>
@@ -50,19 +56,27 @@ onEachEngine('alerts on a device', (engine) => {
   const settings = (token: string, change: object) => call(token, 'PATCH', '/settings', change);
   const idOf = (address: string) => Number(address.split('/').at(-1));
   const shown = () => service.accepted.map(({ endpoint, message }) => ({ endpoint, ...message }));
+  const answers = (status: number, headers = {}) => {
+    service.answer = (response) => response.writeHead(status, headers).end();
+  };
+  const pass = async (seconds: number) => {
+    await deskbell.clock.advance(seconds);
+    await deskbell.allSent();
+  };
+  /** Raises a question and returns its id when everybody has been told. */
+  const ask = async (body: object = QUESTION, token = tokens.aurora) => {
+    const id = idOf(await raise(deskbell, token, body));
+    await deskbell.allSent();
+    return id;
+  };
+  const resolve = (id: number) =>
+    deskbell.call('POST', `/api/v1/notification/${id}/answer`, { token: teo.token, body: { resolve_only: true } });
 
   it('show who asks what, once on every device, encrypted and signed with the server’s key', async () => {
     const [first, second] = [await subscribe(tokens.aurora), await subscribe(teo.token, { language: 'es' })];
-    const id = idOf(await raise(deskbell, tokens.aurora));
-    await deskbell.allSent();
-    const message = {
-      ...{
-        kind: 'question',
-        notification_id: id,
-        customer: 'Lucía Fernández',
-        text: QUESTION.context.question,
-      },
-    };
+    const id = await ask();
+    const text = QUESTION.context.question;
+    const message = { kind: 'question', notification_id: id, customer: 'Lucía Fernández', text };
     const tag = service.accepted[0]!.message.tag;
     assert.deepEqual(
       shown().sort((a) => (a.endpoint === first.endpoint ? -1 : 1)),
@@ -84,14 +98,12 @@ onEachEngine('alerts on a device', (engine) => {
     await subscribe(tokens.aurora);
     // It is sent again after two seconds.
     deskbell.clock.stop();
-    service.answer = (response) => response.writeHead(503).end();
-    const address = await raise(deskbell, tokens.aurora);
-    await deskbell.allSent();
+    answers(503);
+    const id = await ask();
     assert.equal(service.requests.length, 1);
-    await deskbell.call('POST', `${address}/answer`, { token: teo.token, body: { resolve_only: true } });
-    service.answer = (response) => response.writeHead(201).end();
-    await deskbell.clock.advance(3600);
-    await deskbell.allSent();
+    await resolve(id);
+    answers(201);
+    await pass(3600);
     deskbell.clock.go();
     assert.equal(service.requests.length, 1);
   });
@@ -125,16 +137,15 @@ onEachEngine('alerts on a device', (engine) => {
 
   it('tell of a message that was not delivered', async () => {
     await subscribe(teo.token);
-    const question = { ...QUESTION, context: { question: 'Q?', lead_phone: 'unknown' } };
-    const address = await raise(deskbell, tokens.aurora, question);
-    await deskbell.allSent();
-    await deskbell.call('POST', `${address}/answer`, { token: tokens.aurora, body: { answer: 'Yes.' } });
+    const id = await ask({ ...QUESTION, context: { question: 'Q?', lead_phone: 'unknown' } });
+    const path = `/api/v1/notification/${id}/answer`;
+    await deskbell.call('POST', path, { token: tokens.aurora, body: { answer: 'Yes.' } });
     await deskbell.allSent();
     assert.deepEqual(
       shown().map(({ kind, notification_id }) => [kind, notification_id]),
       [
-        ['question', idOf(address)],
-        ['failed', idOf(address)],
+        ['question', id],
+        ['failed', id],
       ],
     );
   });
@@ -144,8 +155,7 @@ onEachEngine('alerts on a device', (engine) => {
     await subscribe(teo.token);
     assert.equal((await settings(tokens.aurora, { hide_text: true })).status, 200);
     await settings(teo.token, { push: false });
-    const id = idOf(await raise(deskbell, tokens.aurora));
-    await deskbell.allSent();
+    const id = await ask();
     const { tag } = service.accepted[0]!.message;
     const language = 'en';
     assert.deepEqual(shown(), [
@@ -159,13 +169,11 @@ onEachEngine('alerts on a device', (engine) => {
       `${String((deskbell.clock.now().getUTCHours() + shift + 24) % 24).padStart(2, '0')}:00`;
     const quiet_hours = { from: hour(-1), to: hour(2), time_zone: 'UTC' };
     assert.equal((await settings(tokens.aurora, { quiet_hours })).status, 200);
-    const answered = await raise(deskbell, tokens.aurora);
-    const id = idOf(await raise(deskbell, tokens.aurora));
-    await deskbell.allSent();
+    const answered = await ask();
+    const id = await ask();
     assert.deepEqual(shown(), []);
-    await deskbell.call('POST', `${answered}/answer`, { token: teo.token, body: { resolve_only: true } });
-    await deskbell.clock.advance(2 * 3600);
-    await deskbell.allSent();
+    await resolve(answered);
+    await pass(2 * 3600);
     assert.deepEqual(
       shown().map(({ notification_id }) => notification_id),
       [id],
@@ -174,15 +182,12 @@ onEachEngine('alerts on a device', (engine) => {
 
   it('are retried when the push service says, with the same name, and shown once', async () => {
     await subscribe(tokens.aurora);
-    service.answer = (response) => response.writeHead(429, { 'retry-after': '600' }).end();
-    await raise(deskbell, tokens.aurora);
-    await deskbell.allSent();
-    service.answer = (response) => response.writeHead(201).end();
-    await deskbell.clock.advance(500);
-    await deskbell.allSent();
+    answers(429, { 'retry-after': '600' });
+    await ask();
+    answers(201);
+    await pass(500);
     assert.equal(service.requests.length, 1);
-    await deskbell.clock.advance(120);
-    await deskbell.allSent();
+    await pass(120);
     assert.equal(service.accepted.length, 1);
     assert.equal(new Set(service.requests.map(({ headers }) => headers.topic)).size, 1);
   });
@@ -190,17 +195,14 @@ onEachEngine('alerts on a device', (engine) => {
   it('end when the browser says so, and one that is refused is not sent again', async () => {
     await subscribe(tokens.aurora);
     const devices = async () => (await call(tokens.aurora, 'GET', '/settings')).json.devices;
-    service.answer = (response) => response.writeHead(413).end();
-    await raise(deskbell, tokens.aurora);
-    await deskbell.allSent();
-    await deskbell.clock.advance(3600);
-    await deskbell.allSent();
+    answers(413);
+    await ask();
+    await pass(3600);
     assert.equal(service.requests.length, 1);
     assert.equal(await devices(), 1);
     for (const status of [404, 410]) {
-      service.answer = (response) => response.writeHead(status).end();
-      await raise(deskbell, tokens.aurora);
-      await deskbell.allSent();
+      answers(status);
+      await ask();
       assert.equal(await devices(), 0);
       await subscribe(tokens.aurora);
     }
@@ -220,8 +222,7 @@ onEachEngine('alerts on a device', (engine) => {
     assert.equal(borealis.status, 200, borealis.text);
     await logout(deskbell, session.refresh_token);
     await disable(deskbell, former);
-    await raise(deskbell, tokens.aurora);
-    await deskbell.allSent();
+    await ask();
     assert.deepEqual(shown(), []);
     const left = await deskbell.database.all<{ merchant_id: number }>(
       'select merchant_id from push_subscriptions order by id',
@@ -230,8 +231,7 @@ onEachEngine('alerts on a device', (engine) => {
       left.map(({ merchant_id }) => merchant_id),
       [2],
     );
-    await raise(deskbell, tokens.borealis, { ...QUESTION, conversation_id: 4 });
-    await deskbell.allSent();
+    await ask({ ...QUESTION, conversation_id: 4 }, tokens.borealis);
     assert.equal(shown()[0]?.endpoint, shared.endpoint);
   });
 
@@ -247,11 +247,10 @@ onEachEngine('alerts on a device', (engine) => {
         .sort(),
       [one.endpoint, two.endpoint].sort(),
     );
-    for (let n = 0; n < 2; n += 1)
-      assert.equal(
-        (await call(teo.token, 'DELETE', '/subscriptions', { endpoint: one.endpoint })).status,
-        200,
-      );
+    for (let n = 0; n < 2; n += 1) {
+      const { status } = await call(teo.token, 'DELETE', '/subscriptions', { endpoint: one.endpoint });
+      assert.equal(status, 200);
+    }
     assert.equal((await call(teo.token, 'GET', '/settings')).json.devices, 1);
     // Somebody else's browser stays.
     await call(tokens.aurora, 'DELETE', '/subscriptions', { endpoint: two.endpoint });
@@ -268,13 +267,7 @@ onEachEngine('alerts on a device', (engine) => {
   });
 
   it('have settings for each person, which are checked', async () => {
-    const defaults = {
-      push: true,
-      hide_text: false,
-      email_after_minutes: null,
-      quiet_hours: 'shop',
-      what: 'all',
-    };
+    const defaults = { push: true, hide_text: false, email_after_minutes: null, quiet_hours: 'shop', what: 'all' };
     const { json } = await call(teo.token, 'GET', '/settings');
     assert.deepEqual(json, { ...defaults, devices: 0, mail_available: false });
     const quiet_hours = { from: '22:00', to: '07:00', time_zone: 'Europe/Madrid' };
@@ -294,9 +287,7 @@ onEachEngine('alerts on a device', (engine) => {
       [{ quiet_hours: { ...quiet_hours, time_zone: 'Mars/Base' } }, 'quiet_hours'],
       [{ quiet_hours: { ...quiet_hours, to: '22:00' } }, 'quiet_hours'],
     ] as const)
-      assertError(await settings(teo.token, change), 422, 'VALIDATION_ERROR', field);
-    const refused = await settings(teo.token, { quiet_hours: { from: '9', to: '10' } });
-    assert.equal(refused.status, 422);
+      refuses(await settings(teo.token, change), field);
   });
 
   it('are not for keys, and not for addresses that are none', async () => {
@@ -317,46 +308,60 @@ onEachEngine('alerts on a device', (engine) => {
       [{ keys: { ...good.keys, auth: 'c2hvcnQ' } }, 'keys'],
       [{ keys: { ...good.keys, p256dh: Buffer.alloc(65, 4).toString('base64url') } }, 'keys'],
     ] as const)
-      assertError(
-        await call(teo.token, 'PUT', '/subscriptions', { ...good, ...more }),
-        422,
-        'VALIDATION_ERROR',
-        field,
-      );
+      refuses(await call(teo.token, 'PUT', '/subscriptions', { ...good, ...more }), field);
   });
 
-  it('cost a raise nothing: its statement does not know of them', async () => {
-    await subscribe(teo.token);
-    const before = await deskbell.database.one<{ position: number }>(
-      'select position from alert_logs where merchant_id = 1',
-    );
-    await raise(deskbell, tokens.aurora);
-    await deskbell.allSent();
-    const after = await deskbell.database.one<{ position: number }>(
-      'select position from alert_logs where merchant_id = 1',
-    );
-    assert.ok(after!.position > before!.position);
+  it('come once, with one key, from several servers', { skip: engine === 'sqlite' }, async () => {
+    const second = await startSecondServer(deskbell, SETTINGS);
+    try {
+      const servers = [deskbell, second];
+      const token = tokens.aurora;
+      const keys = await Promise.all(servers.map((server) => server.call('GET', `${ALERTS}/key`, { token })));
+      assert.equal(new Set(keys.map(({ text }) => text)).size, 1);
+      await subscribe(token);
+      for (let n = 0; n < 10; n += 1) await raise(servers[n % 2]!, token);
+      for (const server of [...servers, ...servers]) await server.allSent();
+      const ids = service.requests.map(({ message }) => message.notification_id);
+      assert.deepEqual([ids.length, new Set(ids).size], [10, 10]);
+    } finally {
+      await second.close();
+    }
+  });
+
+  it('come once if two workers look at the same events', async () => {
+    // Nothing but this test makes alerts of them.
+    const idle = await startDeskbell(engine, { ...SETTINGS, WORKER: 'false' });
+    try {
+      const { database, clock } = idle;
+      const token = await idle.signIn();
+      const body = service.browser();
+      await idle.call('PUT', `${ALERTS}/subscriptions`, { token, body });
+      for (let n = 0; n < 3; n += 1) await raise(idle, token);
+      const log = createLogger({ logLevel: 'silent', logPretty: false });
+      const look = () => dispatchAlerts({ database, log, now: clock.now });
+      await Promise.all(Array.from({ length: 4 }, look));
+      const alerts = await database.all<{ reference: string }>(
+        'select reference from deliveries where merchant_id = 1 and endpoint_id > 1000000',
+      );
+      assert.deepEqual([alerts.length, new Set(alerts.map(({ reference }) => reference)).size], [3, 3]);
+    } finally {
+      await idle.close();
+    }
   });
 });
 
-onEachEngine('a server on the Internet', (engine) => {
-  const deskbell = useDeskbell(engine);
+describe('a server on the Internet', () => {
+  const deskbell = useDeskbell('sqlite');
+
   it('sends alerts to no address in a private network', async () => {
-    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const token = await deskbell.signIn();
     const service = await startPushService();
     const { keys } = service.browser();
     await service.close();
-    for (const endpoint of [
-      'http://push.example/1',
-      'https://127.0.0.1/1',
-      'https://[::1]/1',
-      'https://localhost/1',
-    ])
-      assertError(
-        await deskbell.call('PUT', `${ALERTS}/subscriptions`, { token, body: { endpoint, keys } }),
-        422,
-        'VALIDATION_ERROR',
-        'endpoint',
-      );
+    const hosts = ['http://push.example', 'https://127.0.0.1', 'https://[::1]', 'https://localhost'];
+    for (const host of hosts) {
+      const body = { endpoint: `${host}/1`, keys };
+      refuses(await deskbell.call('PUT', `${ALERTS}/subscriptions`, { token, body }), 'endpoint');
+    }
   });
 });
