@@ -67,7 +67,11 @@ onEachEngine('who changed what, and what may be out of date', (engine) => {
   it('pages miss and repeat nothing, even if many changes have the same time', async () => {
     deskbell.clock.stop();
     await importAll(
-      Array.from({ length: 20 }, (_, n) => ({ title: `Topic ${n}`, body: 'Text.', wordings: [`Matter ${n}`] })),
+      Array.from({ length: 20 }, (_, n) => ({
+        title: `Topic ${n}`,
+        body: 'Text.',
+        wordings: [`Matter ${n}`],
+      })),
     );
     for (const id of idsOf(await call('GET', '?q=topic')).slice(0, 5)) await call('DELETE', String(id));
     const whole = (await changes('?limit=200')).changes.map((change) => JSON.stringify(change));
@@ -129,7 +133,8 @@ onEachEngine('what customers asked and no document answers', (engine) => {
 
   it('pending questions are there, the same ones together, with their ids for one answer', async () => {
     const ids = [];
-    for (const one of ['gift', 'gift', 'any gift']) ids.unshift(await shop.raise(`Do you sell ${one} vouchers?`));
+    for (const one of ['gift', 'gift', 'any gift'])
+      ids.unshift(await shop.raise(`Do you sell ${one} vouchers?`));
     const [gap] = await gaps();
     assert.deepEqual(gap, {
       ...{ question: 'Do you sell any gift vouchers?', count: 3, pending_ids: ids },
@@ -169,7 +174,10 @@ onEachEngine('what customers asked and no document answers', (engine) => {
     await shop.answer(await shop.raise('Is the weather good?'), { resolve_only: true });
     await shop.raise('Where is my order 48213?');
     const { notification_type } = SUPPORT;
-    await shop.raise({ notification_type, context: { support_request_reason: 'The grinder arrived broken.' } });
+    await shop.raise({
+      notification_type,
+      context: { support_request_reason: 'The grinder arrived broken.' },
+    });
     await other.raise('Do you sell tea?');
     assert.deepEqual(await gaps(), []);
   });
