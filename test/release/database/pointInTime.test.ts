@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { findProgram, type Service, startPostgres } from '../../scripts/services.ts';
-import { newSecretKey } from '../../src/secrets.ts';
-import { run } from '../support/command.ts';
-import { newFolder } from '../support/process.ts';
-import { raise, startDeskbell } from '../support/server.ts';
+import { findProgram, type Service, startPostgres } from '../../../scripts/services.ts';
+import { newSecretKey } from '../../../src/secrets.ts';
+import { run } from '../../support/command.ts';
+import { newFolder } from '../../support/process.ts';
+import { raise, startDeskbell } from '../../support/server.ts';
+import { until } from '../../support/shops.ts';
 
 const RECOVERED_MAX_MS = 60_000;
 
@@ -32,11 +33,8 @@ describe('a PostgreSQL database', { skip: !program && 'PostgreSQL is missing' },
     });
     services.push(lost);
     const env = { DATABASE_URL: lost.url, SECRET_KEY: newSecretKey() };
-    const deskbell = await startDeskbell(
-      'postgres',
-      { WORKER: 'false', DEMO: 'true' },
-      { env, async remove() {} },
-    );
+    const settings = { WORKER: 'false', DEMO: 'true' };
+    const deskbell = await startDeskbell('postgres', settings, { env, async remove() {} });
     const tool = join(realpathSync(program!), '..', 'pg_basebackup');
     await promisify(execFile)(tool, ['-d', lost.url, '-D', base, '--checkpoint=fast', '--no-sync']);
 
@@ -61,7 +59,7 @@ describe('a PostgreSQL database', { skip: !program && 'PostgreSQL is missing' },
       },
     });
     services.push(recovered);
-    await untilPromoted(recovered.url);
+    await until('it is recovered', () => isPromoted(recovered.url), RECOVERED_MAX_MS);
     const own = { ...env, DATABASE_URL: recovered.url };
     assert.equal((await run(['delivery', 'hold'], { env: own })).code, 0);
     const again = await startDeskbell('postgres', {}, { env: own, async remove() {} });
@@ -77,23 +75,16 @@ describe('a PostgreSQL database', { skip: !program && 'PostgreSQL is missing' },
   });
 });
 
-async function untilPromoted(url: string): Promise<void> {
-  for (
-    const giveUpAt = Date.now() + RECOVERED_MAX_MS;
-    ;
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  ) {
-    const client = new pg.Client(url);
-    client.on('error', () => {});
-    try {
-      await client.connect();
-      const { rows } = await client.query('select pg_is_in_recovery() as is');
-      if (!rows[0].is) return;
-    } catch {
-      // It has not started yet.
-    } finally {
-      await client.end().catch(() => {});
-    }
-    assert.ok(Date.now() < giveUpAt, 'the recovery takes too long');
+async function isPromoted(url: string): Promise<boolean> {
+  const client = new pg.Client(url);
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return !(await client.query('select pg_is_in_recovery() as is')).rows[0].is;
+  } catch {
+    // It has not started yet.
+    return false;
+  } finally {
+    await client.end().catch(() => {});
   }
 }
