@@ -25,7 +25,10 @@ export function useAsks(deskbell: Deskbell) {
 export function useAsksOf(shop: Merchant) {
   let key: string | undefined;
   let count = 0;
-  const withKey = async (options: CallOptions = {}) => ({ token: (key ??= await shop.key()), ...options });
+  const withKey = async (options: CallOptions = {}) => {
+    key ??= await shop.key();
+    return { token: key, ...options };
+  };
   const question = () => `Do you ship article ${++count} to the moon?`;
   return {
     /** Reads with the assistant's key. */

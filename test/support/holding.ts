@@ -11,10 +11,7 @@ export function useHeld(engine: Engine) {
   after(() => shop.deskbell.clock.go());
 
   const ask = (question = 'Is it organic?', more: object = {}): Promise<number> =>
-    shop.raise({
-      ...{ notification_type: 'user_question_request', conversation_id: shop.conversationId },
-      context: { question, ...more },
-    });
+    shop.raise({ context: { question, ...more } });
   const answer = (id: number, body: object = {}, options: CallOptions = {}) =>
     shop.post(`/notification/${id}/answer`, { answer: 'All of it is.', ...body }, options);
   const hold = (id: number, body: object = {}, options: CallOptions = {}) =>

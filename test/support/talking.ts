@@ -69,7 +69,7 @@ export function talkingOf(shop: Merchant) {
       assert.equal(status, 200, text);
     },
     question: (conversation_id: number, question: string) =>
-      shop.raise({ notification_type: 'user_question_request', conversation_id, context: { question } }),
+      shop.raise({ conversation_id, context: { question } }),
     send: (id: number, body: unknown, options?: CallOptions) =>
       shop.post(`${pathOf(id)}/send`, body, options),
   };

@@ -76,12 +76,9 @@ onEachEngine('asking the merchant', (engine) => {
     const raised = await ask({ question: document.title, customer: customer(), if_known: 'raise' });
     assert.deepEqual([raised.json.status, raised.json.candidates[0].document_id], ['asked', document.id]);
     const found = await asKey(`/knowledge/find?q=${encodeURIComponent(document.title)}&limit=1`);
-    assert.equal(found.json.candidates.length, 1);
-    const [candidate] = found.json.candidates;
-    assert.deepEqual(
-      [candidate.question, candidate.document_id, candidate.score],
-      [document.title, document.id, 1],
-    );
+    const [candidate, ...others] = found.json.candidates;
+    assert.deepEqual([candidate.score, others], [1, []]);
+    assert.deepEqual([candidate.question, candidate.document_id], [document.title, document.id]);
   });
 
   it('a support reason raises a support request', async () => {
@@ -136,6 +133,10 @@ onEachEngine('asking the merchant', (engine) => {
     const sent = 'select id from deliveries where notification_id = $1';
     assert.deepEqual(await shop.deskbell.database.all(sent, [json.id]), []);
     onPhoneRefused(await ask({ ...body, deliver: 'deskbell', question: question() }));
+    // A refused one leaves no conversation.
+    const headers = { 'idempotency-key': 'no-phone' };
+    onPhoneRefused(await ask({ question: question(), customer: { reference: 'refused' } }, { headers }));
+    assert.deepEqual((await asKey('/conversation/?reference=refused')).json, []);
   });
 
   it('the customer’s conversation is found by reference or number, and made if needed', async () => {
@@ -218,12 +219,6 @@ onEachEngine('asking the merchant', (engine) => {
     for (const reply of replies) if (reply.status !== 200) onPhoneRefused(reply);
     const [{ customer_phone }] = (await asKey(`/conversation/?reference=${reference}`)).json;
     assert.equal(customer_phone, kept[0]);
-  });
-
-  it('a refused ask leaves no conversation, also with an Idempotency-Key', async () => {
-    const headers = { 'idempotency-key': 'no-phone' };
-    onPhoneRefused(await ask({ question: question(), customer: { reference: 'wa-10' } }, { headers }));
-    assert.deepEqual((await asKey('/conversation/?reference=wa-10')).json, []);
   });
 
   it('another merchant’s asks do not exist', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { runAsProcess } from '../../support/command.ts';
+import { run, runAsProcess } from '../../support/command.ts';
 import { samplesOf } from '../../support/docs/samples.ts';
 import {
   ABOUT,
@@ -161,13 +161,10 @@ describe('an assistant over MCP', () => {
   });
 
   it('answers what it has read before it exits', async () => {
-    const initialize = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: ABOUT };
-    const call = { name: 'find_answer', arguments: { question: 'Do you have decaf beans?' } };
     const messages = [
-      { id: 1, method: 'initialize', params: initialize },
-      { method: 'notifications/initialized' },
-      { id: 2, method: 'tools/call', params: call },
-    ];
+      ['initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: ABOUT }],
+      ['tools/call', { name: 'find_answer', arguments: { question: 'Do you have decaf beans?' } }],
+    ].map(([method, params], id) => ({ id, method, params }));
     const input = messages.map((one) => `${JSON.stringify({ jsonrpc: '2.0', ...one })}\n`).join('');
     // The input ends at once.
     const { env } = stdioOf(shop.deskbell, key);
@@ -176,7 +173,7 @@ describe('an assistant over MCP', () => {
     const replies = stdout.trimEnd().split('\n');
     assert.equal(replies.length, 2);
     const { id, result } = JSON.parse(replies[1]!);
-    assert.deepEqual([id, Array.isArray(result.structuredContent.candidates)], [2, true]);
+    assert.deepEqual([id, Array.isArray(result.structuredContent.candidates)], [1, true]);
   });
 
   it('needs a key: nothing else opens it', async () => {
@@ -198,24 +195,19 @@ describe('an assistant over MCP', () => {
 
   it('connects with the configurations in docs/mcp.md', async () => {
     const fill = (text: string) =>
-      text.replace('http://127.0.0.1:8000', shop.deskbell.url).replace('dbk_…', key);
+      text
+        .replaceAll('http://127.0.0.1:8000', shop.deskbell.url)
+        .replaceAll('dbk_…', key)
+        .replaceAll('/path/to/deskbell', root);
     const configurations = samplesOf('docs/mcp.md')
       .filter(({ language }) => language === 'json')
-      .map(({ text }) => JSON.parse(text).mcpServers.deskbell);
+      .map(({ text }) => JSON.parse(fill(text)).mcpServers.deskbell);
     assert.equal(configurations.length, 2);
     for (const { url, headers, command, args, env } of configurations) {
+      const requestInit = { headers };
       const transport = url
-        ? new StreamableHTTPClientTransport(new URL(fill(url)), {
-            requestInit: { headers: { Authorization: fill(headers.Authorization) } },
-          })
-        : new StdioClientTransport({
-            command: command.replace('/path/to/deskbell', root),
-            args,
-            env: {
-              ...{ PATH: process.env.PATH!, DESKBELL_URL: fill(env.DESKBELL_URL) },
-              DESKBELL_KEY: fill(env.DESKBELL_KEY),
-            },
-          });
+        ? new StreamableHTTPClientTransport(new URL(url), { requestInit })
+        : new StdioClientTransport({ command, args, env: { PATH: process.env.PATH!, ...env } });
       const client = new Client(ABOUT);
       await client.connect(transport);
       assert.equal((await client.listTools()).tools.length, NAMES.length);
@@ -275,7 +267,7 @@ it('"deskbell mcp" says in one line what is missing or wrong', async () => {
     [{ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'http://127.0.0.1:9' }, /^Deskbell does not answer at .*:9\.\n$/],
     [{ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'ftp://shop.example' }, /^DESKBELL_URL must be an address .*\n$/],
   ] as const) {
-    const { code, stdout, stderr } = await runAsProcess(['mcp'], { env });
+    const { code, stdout, stderr } = await run(['mcp'], { env });
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, line);
   }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Deskbell as Client } from '../../../clients/typescript/src/index.ts';
 import type { Engine } from '../../../src/database/database.ts';
 import { waitsArrive } from '../../support/arrivals.ts';
 import { useAsksOf } from '../../support/asking.ts';
@@ -138,23 +137,6 @@ describe('the limits of waiting requests', () => {
     assert.match(refused.content[0].text, /waiting requests.* Do not wait, or try again in 5 s/);
     assert.equal((await assistant.use('get_answer', { id })).structuredContent.status, 'waiting');
     await assistant.close();
-    await shop.answer(id);
-    await ended;
-  });
-
-  it('the client does not ask again before the time that the server names', async () => {
-    const id = await raise();
-    const { ended } = await waitMany(shop, key, id);
-    const statuses: number[] = [];
-    const counted: typeof fetch = async (input, init) => {
-      const response = await fetch(input, init);
-      statuses.push(response.status);
-      return response;
-    };
-    const client = new Client({ url: shop.deskbell.url, key, fetch: counted });
-    // Less than the five seconds that the server names, and enough for a slow first call. The last call does not wait.
-    assert.equal((await client.wait(id, { timeoutSeconds: 4 })).status, 'waiting');
-    assert.deepEqual(statuses, [429, 200]);
     await shop.answer(id);
     await ended;
   });

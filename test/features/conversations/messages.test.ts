@@ -8,10 +8,8 @@ import { receivedIn, type ThreadMessage, textsOf } from '../../support/threads.t
 
 const DAY_SECONDS = 24 * 3600;
 
-const recordIn =
-  (shop: Merchant) =>
-  (id: number, body: unknown, headers = {}) =>
-    shop.post(`/conversation/${id}/messages`, body, { headers });
+const recordIn = (shop: Merchant) => (id: number, body: unknown) =>
+  shop.post(`/conversation/${id}/messages`, body);
 
 onEachEngine('the messages of a conversation', (engine) => {
   const shop = useMerchant(engine);
@@ -22,8 +20,7 @@ onEachEngine('the messages of a conversation', (engine) => {
     return json.messages;
   };
   const answerIn = async (conversation_id: number, answer: string): Promise<number> => {
-    const context = { question: 'Do you have decaf beans?' };
-    const id = await shop.raise({ notification_type: 'user_question_request', conversation_id, context });
+    const id = await shop.raise({ conversation_id, context: { question: 'Do you have decaf beans?' } });
     await shop.answer(id, answer);
     await shop.deskbell.allSent();
     return id;
@@ -71,17 +68,6 @@ onEachEngine('the messages of a conversation', (engine) => {
     assert.deepEqual((await record(id, { messages: more })).json, { stored: 1, repeated: 2 });
     assert.deepEqual(textsOf(await read(id)).sort(), ['a', 'b', 'c', 'd']);
     assert.deepEqual((await record(another, { messages })).json, { stored: 3, repeated: 0 });
-  });
-
-  it('without a message_id are stored once with an Idempotency-Key', async () => {
-    const id = await shop.converse();
-    const headers = { 'idempotency-key': 'messages-once' };
-    for (const expected of [null, 'true']) {
-      const reply = await record(id, { from: 'customer', text: 'Once.' }, headers);
-      assert.deepEqual(reply.json, { stored: 1, repeated: 0 });
-      assert.equal(reply.headers.get('idempotency-replayed'), expected);
-    }
-    assert.equal((await read(id)).length, 1);
   });
 
   it('are paged, with answers between them: every message once, in order, for any page size', async () => {

@@ -6,6 +6,8 @@ import { META } from '../../support/stand-ins/meta.ts';
 import { said, talkingOf, useTalking } from '../../support/talking.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 
+const DAY_MS = 24 * 60 * 60_000;
+
 onEachEngine('writing to a customer', (engine) => {
   const shop = useMerchant(engine);
   const other = useMerchant(engine);
@@ -28,21 +30,6 @@ onEachEngine('writing to a customer', (engine) => {
     assert.deepEqual(await phoneMessages(another), []);
     const [last] = (await shop.get('/delivery/?limit=1')).json;
     assert.deepEqual([last.notification_id, last.mode, last.content], [null, 'reply', 'Three']);
-  });
-
-  it('is sent once with an Idempotency-Key', async () => {
-    const id = await shop.converse();
-    const options = { headers: { 'idempotency-key': `send-${id}` } };
-    const [first, again] = [
-      await send(id, { text: 'Once' }, options),
-      await send(id, { text: 'Once' }, options),
-    ];
-    assert.deepEqual(first.json, again.json);
-    assert.equal(again.headers.get('idempotency-replayed'), 'true');
-    const changed = await send(id, { text: 'Twice' }, options);
-    assertError(changed, 422, 'IDEMPOTENCY_KEY_REUSED', 'Idempotency-Key');
-    await shop.deskbell.allSent();
-    assert.deepEqual(await phoneMessages(id), ['Once']);
   });
 
   it('waits for undo_seconds, and until then can be taken back as if it had never been', async () => {
@@ -175,7 +162,8 @@ describe('writing to a customer over WhatsApp', () => {
       await meta.customerWrites(phone, { text: { body: 'Is it vegan?' } });
       await whatsapp.quiet();
     };
-    return { ...talking, id, customerWrites, last: () => meta.accepted.at(-1)! };
+    const windowOf = async () => (await talking.call('GET', String(id))).json.window_open_until;
+    return { ...talking, id, phone, customerWrites, windowOf, last: () => meta.accepted.at(-1)! };
   }
 
   it('is free text within 24 hours of the customer’s message, which it can quote', async () => {
@@ -204,18 +192,24 @@ describe('writing to a customer over WhatsApp', () => {
   });
 
   it('is refused when the window is closed, with the time of the customer’s last message', async () => {
-    const { id, customerWrites, timeline, send } = await talk();
-    assert.equal((await timeline(id)).sending, 'closed');
+    const { id, phone, customerWrites, windowOf, timeline, send } = await talk();
+    const { database, clock } = whatsapp.deskbell;
+    // To another number of ours.
+    const toAnother = `insert into customer_windows (channel_id, phone, opened_at) values ('whatsapp:999999', $1, $2)`;
+    await database.run(toAnother, [phone, clock.now().toISOString()]);
+    assert.deepEqual([(await timeline(id)).sending, await windowOf()], ['closed', null]);
     const never = await send(id, { text: 'Hello?' });
     assertError(never, 409, 'WINDOW_CLOSED');
     assert.match(never.json.detail, /has not written yet/);
     await customerWrites();
-    const wroteAt = new Date(Math.floor(whatsapp.deskbell.clock.now().getTime() / 1000) * 1000).toISOString();
+    const wroteAt = new Date(Math.floor(clock.now().getTime() / 1000) * 1000).toISOString();
     assert.equal((await timeline(id)).sending, 'text');
-    await whatsapp.later(24 * 3600);
+    assert.equal(Date.parse(await windowOf()), Date.parse(wroteAt) + DAY_MS);
+    await whatsapp.later(DAY_MS / 1000);
     const closed = await send(id, { text: 'Hello?' });
     assertError(closed, 409, 'WINDOW_CLOSED');
     assert.ok(closed.json.detail.includes(wroteAt), closed.json.detail);
+    assert.equal(await windowOf(), null);
     assert.ok((await timeline(id)).items.every(({ from }) => from !== 'merchant'));
   });
 });

@@ -41,7 +41,10 @@ onEachEngine('messages that failed', (engine) => {
     );
   let asked = 0;
   /** An answer that failed with the code of a channel, or because its number is not one. */
-  async function fail(code?: string, { question = 'Attention?', conversation_id = shop.conversationId } = {}) {
+  async function fail(
+    code?: string,
+    { question = 'Attention?', conversation_id = shop.conversationId } = {},
+  ) {
     asked += 1;
     const to = code === undefined ? { lead_phone: 'call me' } : {};
     const id = await shop.raise({ conversation_id, context: { question, ...to } });
@@ -280,7 +283,11 @@ onEachEngine('messages that failed', (engine) => {
       `${second} failed number_fixed`,
     ]);
     assert.equal((await shop.get(`/conversation/${id}`)).json.customer_phone, right);
-    assert.deepEqual(await lastAudit('delivery.recipient_changed'), [{ delivery_id: first }, 'Olga Owner', []]);
+    assert.deepEqual(await lastAudit('delivery.recipient_changed'), [
+      { delivery_id: first },
+      'Olga Owner',
+      [],
+    ]);
   });
 
   it('are not those that were taken back: nobody can send them', async () => {

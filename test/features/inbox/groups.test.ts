@@ -152,11 +152,7 @@ onEachEngine('the same question from several customers', (engine) => {
           from notifications cross join copy cross join texts where id = $1`,
         [model],
       );
-    const ask = (question: string, more = '') =>
-      busy.raise({
-        ...{ notification_type: 'user_question_request', conversation_id: busy.conversationId },
-        context: { question, more },
-      });
+    const ask = (question: string, more = '') => busy.raise({ context: { question, more } });
     const model = await ask('Do you sell boxes?');
     const texts = WORDS.slice(0, 200).map((word) => `{"question":"Do you sell ${word} boxes?"}`);
     await copy(texts, 5, model);

@@ -44,10 +44,7 @@ onEachEngine('the inbox list', (engine) => {
 
   it('shows of each what a list needs, and shortens long texts', async () => {
     const question = `Long ${'x'.repeat(60_000)}`;
-    const id = await shop.raise({
-      ...{ notification_type: 'user_question_request', conversation_id: shop.conversationId },
-      context: { question, lead_phone: '+34611550101' },
-    });
+    const id = await shop.raise({ context: { question, lead_phone: '+34611550101' } });
     await shop.answer(id, 'y'.repeat(4000));
     await shop.deskbell.allSent();
     const [item] = (await page({ ids: String(id) })).items;

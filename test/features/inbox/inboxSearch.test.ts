@@ -19,10 +19,7 @@ onEachEngine('the search of the inbox', (engine) => {
     await check();
   };
   const ask = (question: string, conversation_id: number, more: object = {}) =>
-    shop.raise({
-      ...{ notification_type: 'user_question_request', conversation_id },
-      context: { question, ...more },
-    });
+    shop.raise({ conversation_id, context: { question, ...more } });
   /** Raises many at once. */
   const copy = (id: number, question: string, times: number) =>
     shop.deskbell.database.run(

@@ -8,7 +8,6 @@ import { assertError, type CallOptions, onEachEngine } from '../../support/serve
 // What colleagues do among themselves: internal notes, and who takes care of a notification.
 
 type Colleague = Awaited<ReturnType<Merchant['colleague']>>;
-const MANY = Array.from({ length: 101 }, (_, n) => n + 1);
 
 /** What happens meanwhile in the log of events. */
 async function eventsDuring(shop: Merchant, work: () => Promise<unknown>) {
@@ -23,8 +22,8 @@ async function eventsDuring(shop: Merchant, work: () => Promise<unknown>) {
 
 const notesOf = (shop: Merchant) => ({
   notes: (id: number, options?: CallOptions) => shop.get(`/notification/${id}/notes`, options),
-  note: (by: { token: string }, id: number, body: unknown, headers = {}) =>
-    shop.post(`/notification/${id}/notes`, body, { token: by.token, headers }),
+  note: (by: { token: string }, id: number, body: unknown) =>
+    shop.post(`/notification/${id}/notes`, body, { token: by.token }),
 });
 
 onEachEngine('internal notes', (engine) => {
@@ -136,14 +135,6 @@ onEachEngine('internal notes', (engine) => {
     for (const reply of refused) assertError(reply, 409, 'CONFLICT');
     assert.equal((await notes(id)).json.notes.length, 200);
   });
-
-  it('are written once with an Idempotency-Key', async () => {
-    const id = await shop.raise();
-    const headers = { 'idempotency-key': `note-${id}` };
-    const first = await note(teo, id, { text: 'Once' }, headers);
-    assert.deepEqual((await note(teo, id, { text: 'Once' }, headers)).json, first.json);
-    assert.equal((await notes(id)).json.notes.length, 1);
-  });
 });
 
 onEachEngine('an assigned notification', (engine) => {
@@ -195,12 +186,6 @@ onEachEngine('an assigned notification', (engine) => {
       assertError(await assign(next, user), 422, 'VALIDATION_ERROR', 'user_id');
     assert.equal(await assignee(next), null);
     assert.equal((await assign(id, teo.id)).status, 200);
-    assert.deepEqual(await assignee(id), byTeo());
-  });
-
-  it('keeps its person when it is answered', async () => {
-    const id = await shop.raise();
-    await assign(id, teo.id);
     await shop.answer(id);
     assert.deepEqual(await assignee(id), byTeo());
   });
@@ -233,8 +218,6 @@ onEachEngine('an assigned notification', (engine) => {
 
     for (const user_id of [other.owner.id, 987_654, 'me', undefined])
       assertError(await assignMany({ ids: [first], user_id }), 422, 'VALIDATION_ERROR', 'user_id');
-    for (const ids of [[], [first, first], ['x'], MANY, undefined])
-      assertError(await assignMany({ ids, user_id: teo.id }), 422, 'VALIDATION_ERROR', 'ids');
   });
 });
 
@@ -247,18 +230,15 @@ describe('the text of a note', () => {
     const id = await shop.raise();
     const [teo, former] = [await shop.colleague(), await shop.colleague('Former Colleague')];
     await disable(shop.deskbell, former);
-    const refused: [body: unknown, field: string][] = [
-      [{}, 'text'],
-      [{ text: ' \n' }, 'text'],
-      [{ text: 7 }, 'text'],
-      [{ text: '😀'.repeat(4001) }, 'text'],
-      [[], 'body'],
-      ...['all', [0], [987_654], [former.id], [other.owner.id], Array(21).fill(teo.id)].map(
-        (mentions): [unknown, string] => [{ text: 'x', mentions }, 'mentions'],
+    const wrong = {
+      body: [[]],
+      text: [undefined, ' \n', 7, '😀'.repeat(4001)].map((text) => ({ text })),
+      mentions: ['all', [0], [987_654], [former.id], [other.owner.id], Array(21).fill(teo.id)].map(
+        (mentions) => ({ text: 'x', mentions }),
       ),
-    ];
-    for (const [body, field] of refused)
-      assertError(await note(teo, id, body), 422, 'VALIDATION_ERROR', field);
+    };
+    for (const [field, bodies] of Object.entries(wrong))
+      for (const body of bodies) assertError(await note(teo, id, body), 422, 'VALIDATION_ERROR', field);
     assert.deepEqual((await notes(id)).json, { notes: [] });
     const longest = '😀'.repeat(4000);
     assert.equal((await note(teo, id, { text: longest })).json.text, longest);
