@@ -2,7 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
-import type { Engine } from '../../../src/database/database.ts';
+import { readConfig } from '../../../src/config.ts';
+import type { Database, Engine, Param } from '../../../src/database/database.ts';
+import { migrate } from '../../../src/database/migrate.ts';
+import { openDatabase } from '../../../src/database/open.ts';
 import { createTestDatabase, type TestDatabase } from '../databases.ts';
 
 /** What version 0.1.0 showed of its database, and the secrets of those who used it. */
@@ -36,4 +39,31 @@ export async function createOldDatabase(engine: Engine): Promise<[TestDatabase, 
     await client.end();
   }
   return [testDatabase, old];
+}
+
+/** A database with the migrations up to this number, filled as the program of that time did. */
+export async function createDatabaseAt(
+  engine: Engine,
+  migration: number,
+  fill: (database: Database) => Promise<void>,
+): Promise<TestDatabase> {
+  const testDatabase = await createTestDatabase(engine);
+  const database = await openDatabase(readConfig(testDatabase.env), 'serve');
+  try {
+    await migrate(database, () => new Date(), undefined, migration);
+    await fill(database);
+  } finally {
+    await database.close();
+  }
+  return testDatabase;
+}
+
+export async function insertRow(
+  database: Database,
+  table: string,
+  row: Record<string, Param>,
+): Promise<void> {
+  const names = Object.keys(row);
+  const sql = `insert into ${table} (${names}) values (${names.map((_, n) => `$${n + 1}`)}) on conflict do nothing`;
+  await database.run(sql, Object.values(row));
 }
