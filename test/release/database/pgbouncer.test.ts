@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { findOrInstall, type Service, startPgBouncer } from '../../scripts/services.ts';
-import { readConfig } from '../../src/config.ts';
-import { openDatabase } from '../../src/database/open.ts';
-import { createTestDatabase, engines, type TestDatabase } from '../support/databases.ts';
-import { listen } from '../support/listening.ts';
-import { type Program, root, run } from '../support/process.ts';
-import { isGenuine, type Receiver, startReceiver, webhookEnv } from '../support/receiver.ts';
-import { type Deskbell, login, me, raise, startDeskbell } from '../support/server.ts';
-import { unlessLate } from '../support/unlessLate.ts';
+import { findOrInstall, type Service, startPgBouncer } from '../../../scripts/services.ts';
+import { readConfig } from '../../../src/config.ts';
+import { openDatabase } from '../../../src/database/open.ts';
+import { createTestDatabase, engines, type TestDatabase } from '../../support/databases.ts';
+import { listen } from '../../support/listening.ts';
+import { isGenuine, type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
+import { type Deskbell, login, me, raise, startDeskbell } from '../../support/server.ts';
+import { until } from '../../support/shops.ts';
+import { unlessLate } from '../../support/unlessLate.ts';
 
 const program = engines.includes('postgres') ? findOrInstall('pgbouncer', 'pgbouncer') : undefined;
 const skip = program || process.env.CI === 'true' ? false : 'needs PostgreSQL and PgBouncer';
@@ -21,8 +20,7 @@ describe('PgBouncer in transaction mode', { skip }, () => {
   let pgBouncer: Service;
   let testDatabase: TestDatabase;
   let receiver: Receiver;
-  let servers: [Deskbell, Deskbell];
-  let worker: Program;
+  const servers: Deskbell[] = [];
   let env: Record<string, string>;
   let admin: pg.Client;
 
@@ -35,19 +33,13 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     await admin.connect();
     receiver = await startReceiver();
     receiver.answer = (response) => response.writeHead(204).end();
-    const settings = { ...webhookEnv(receiver), WORKER: 'false', REQUEST_DEADLINE_SECONDS: '5' };
+    const settings = { ...webhookEnv(receiver), REQUEST_DEADLINE_SECONDS: '5' };
     const shared = { env, async remove() {} };
-    // Both start on an empty database: one of them migrates it.
-    servers = await Promise.all([
-      startDeskbell('postgres', settings, shared),
-      startDeskbell('postgres', settings, shared),
-    ]);
-    worker = run({ ...env, ...webhookEnv(receiver) }, [process.execPath, `${root}src/cli/main.ts`, 'work']);
-    await worker.waitForOutput(/sending messages/);
+    for (const WORKER of ['false', 'true'])
+      servers.push(await startDeskbell('postgres', { ...settings, WORKER }, shared));
   });
   after(async () => {
-    await worker?.stop();
-    for (const server of servers ?? []) await server.close();
+    for (const server of servers) await server.close();
     await receiver?.close();
     await admin?.end();
     await pgBouncer?.stop();
@@ -55,16 +47,11 @@ describe('PgBouncer in transaction mode', { skip }, () => {
   });
 
   const textsReceived = () => receiver.received.map(({ body }) => body);
-  async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-    for (const giveUpAt = Date.now() + ENOUGH_MS; !(await holds()); await sleep(20)) {
-      assert.ok(Date.now() < giveUpAt, what);
-    }
-  }
   const answer = (server: Deskbell, token: string, address: string, text: string) =>
     server.call('POST', `${address}/answer`, { token, body: { answer: text } });
 
   it('raises on one server, answers on another and sends from a worker, and events reach all at once', async () => {
-    const [first, second] = servers;
+    const [first, second] = servers as [Deskbell, Deskbell];
     const token = await first.signIn();
     assert.equal((await me(second, token)).status, 200);
     const listener = await listen(second, token);
@@ -72,13 +59,17 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     // Polling would take longer than this waits.
     await listener.next('inbox');
     assert.equal((await answer(second, token, address, 'Through the pooler.')).status, 200);
-    await until(() => textsReceived().some((text) => text.includes('Through the pooler.')), 'it is sent');
+    await until(
+      'it is sent',
+      () => textsReceived().some((text) => text.includes('Through the pooler.')),
+      ENOUGH_MS,
+    );
     assert.ok(receiver.received.every((call) => isGenuine(call, webhookEnv(receiver).WEBHOOK_SECRET)));
     listener.stop();
   });
 
   it('loses nothing that was acknowledged when PgBouncer is killed, and goes on when it is back', async () => {
-    const [first, second] = servers;
+    const [first, second] = servers as [Deskbell, Deskbell];
     const token = await first.signIn();
     const acknowledged: string[] = [];
     let killed = false;
@@ -95,7 +86,7 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     };
     let before = Number.POSITIVE_INFINITY;
     const working = [work(first, 'one'), work(second, 'two')];
-    await until(() => acknowledged.length >= 10, 'some are answered');
+    await until('some are answered', () => acknowledged.length >= 10, ENOUGH_MS);
     await pgBouncer.halt('SIGKILL');
     const reply = await first.call('GET', '/readyz');
     assert.equal(reply.status, 503);
@@ -104,46 +95,32 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     killed = true;
     await Promise.all(working);
     assert.ok(acknowledged.length >= before + 20);
-    await until(
-      () => acknowledged.every((text) => textsReceived().some((body) => body.includes(text))),
-      'all that was acknowledged is sent',
-    );
+    const isSent = (text: string) => textsReceived().some((body) => body.includes(text));
+    await until('all that was acknowledged is sent', () => acknowledged.every(isSent), ENOUGH_MS);
     for (const server of servers) assert.equal((await login(server)).status, 200);
   });
 
   it('still has time-outs: a statement that nobody waits for is cancelled, and so is an idle transaction', async () => {
-    const { database } = servers[0];
-    const isRunning = async (mark: string) =>
-      (
-        await admin.query(
-          `select 1 from pg_stat_activity where state = 'active' and query like $1 and pid <> pg_backend_pid()`,
-          [`%${mark}%`],
-        )
-      ).rowCount! > 0;
+    const { database } = servers[0]!;
+    const isFree = async (what: string) =>
+      (await admin.query(`select 1 from pg_stat_activity where ${what}`)).rowCount === 0;
+    const isOver = (mark: string) =>
+      isFree(`state = 'active' and query like '%${mark}%' and pid <> pg_backend_pid()`);
     const idle = database.transaction(async (tx) => {
       await tx.run('select 1');
-      await until(
-        async () =>
-          (
-            await admin.query(
-              `select 1 from pg_stat_activity where state = 'idle in transaction' and application_name = 'deskbell'
-                and datname = current_database()`,
-            )
-          ).rowCount === 0,
-        'PostgreSQL ends it',
-      );
+      const ofServer = `application_name = 'deskbell' and datname = current_database()`;
+      const isEnded = () => isFree(`state = 'idle in transaction' and ${ofServer}`);
+      await until('PostgreSQL ends it', isEnded, ENOUGH_MS);
       await tx.run('select 2');
     });
+    const sleeping = database.transaction((tx) => tx.one('select pg_sleep(600) /* in a transaction */'));
     await Promise.all([
       assert.rejects(database.one('select pg_sleep(600) /* one statement */'), /unavailable/),
-      assert.rejects(
-        database.transaction((tx) => tx.one('select pg_sleep(600) /* in a transaction */')),
-        /unavailable/,
-      ),
+      assert.rejects(sleeping, /unavailable/),
       assert.rejects(idle),
     ]);
-    await until(async () => !(await isRunning('one statement')), 'a worker or server cancels it');
-    await until(async () => !(await isRunning('in a transaction')), 'its own time-out ends it');
+    await until('a server cancels it', () => isOver('one statement'), ENOUGH_MS);
+    await until('its own time-out ends it', () => isOver('in a transaction'), ENOUGH_MS);
   });
 
   it('without the direct address, or with that of another database, one line says what to do', async () => {
