@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
+import { it } from 'node:test';
 import { setReadOnly } from '../support/databases.ts';
-import {
-  type CallOptions,
-  NOTIFICATIONS,
-  onEachEngine,
-  outcome,
-  QUESTION,
-  raise,
-  SUPPORT,
-  startDeskbell,
-  useDeskbell,
-} from '../support/server.ts';
+import { useMerchant } from '../support/merchants.ts';
+import { assertError, type CallOptions, onEachEngine, outcome, startDeskbell } from '../support/server.ts';
 
+const QUESTION = { notification_type: 'user_question_request', context: { question: 'Do you have decaf?' } };
+const SUPPORT = {
+  notification_type: 'user_support_request',
+  context: { support_request_reason: 'The parcel arrived damaged.' },
+};
 const ANSWERED = { status: 200, message: 'Notification answered.' };
 const RESOLVED = { status: 200, message: 'Notification resolved without a reply.' };
 const ALREADY = {
@@ -98,75 +94,72 @@ const VALID_ANSWERS: [title: string, raised: object, body: object, stored: objec
 ];
 
 onEachEngine('answering a notification', (engine) => {
-  const deskbell = useDeskbell(engine);
-  let token: string;
-  before(async () => {
-    token = await deskbell.signIn();
-  });
-  const answer = (address: string, body: unknown, options: CallOptions = {}) =>
-    deskbell.call('POST', `${address}/answer`, { token, body, ...options });
-  const show = async (address: string, options: CallOptions = {}) =>
-    (await deskbell.call('GET', address, { token, ...options })).json;
+  const shop = useMerchant(engine);
+  const show = async (id: number, options?: CallOptions) =>
+    (await shop.get(`/notification/${id}`, options)).json;
+  const send = async (id: number, body: unknown, options?: CallOptions) =>
+    outcome(await shop.post(`/notification/${id}/answer`, body, options));
 
   for (const [title, raised, body, stored] of VALID_ANSWERS) {
     it(`answers ${title}`, async () => {
-      const address = await raise(deskbell, token, raised);
-      const before = await show(address);
-      await deskbell.clock.advance(1);
+      const id = await shop.raise(raised);
+      const before = await show(id);
+      await shop.deskbell.clock.advance(1);
       const isResolved = 'resolve_only' in stored;
-      assert.deepEqual(outcome(await answer(address, body)), isResolved ? RESOLVED : ANSWERED);
+      assert.deepEqual(await send(id, body), isResolved ? RESOLVED : ANSWERED);
 
-      const { updated_at, delivery, outcome: ended, lesson, ...after } = await show(address);
+      const { updated_at, delivery, outcome: ended, lesson, ...after } = await show(id);
       const { updated_at: raisedAt, delivery: none, outcome: _, lesson: __, ...unchanged } = before;
       assert.equal(none, null);
       assert.equal(delivery === null, isResolved);
       assert.equal(ended, isResolved ? 'resolved' : 'answered');
       // “Yes.” says nothing by itself.
       assert.equal(lesson !== null, 'answer' in stored && String(stored.answer).length > 4);
-      const answered_by = 'Alma Reyes';
+      const answered_by = shop.owner.name;
       assert.deepEqual(after, { ...unchanged, status: 'answered', answer: stored, answered_by });
       assert.ok(Date.parse(updated_at) - Date.parse(raisedAt) >= 1000);
-      const [listed] = (await deskbell.call('GET', `${NOTIFICATIONS}/?limit=1`, { token })).json;
-      assert.deepEqual([listed.id, listed.status, listed.updated_at], [before.id, 'answered', updated_at]);
+      const [listed] = (await shop.get('/notification/?limit=1')).json;
+      assert.deepEqual([listed.id, listed.status, listed.updated_at], [id, 'answered', updated_at]);
       assert.ok(!('answer' in listed));
     });
   }
 
   it('refuses an invalid answer with 500 and the contract’s message, and leaves the notification pending', async () => {
-    const addresses = new Map<object, string>();
-    for (const kind of [QUESTION, SUPPORT]) addresses.set(kind, await raise(deskbell, token, kind));
-    const before = await Promise.all([...addresses.values()].map((one) => show(one)));
-    for (const [raised, body, expected] of REFUSED) {
-      const title = JSON.stringify(body).slice(0, 80);
-      assert.deepEqual(outcome(await answer(addresses.get(raised)!, body)), expected, title);
-    }
-    assert.deepEqual(await Promise.all([...addresses.values()].map((one) => show(one))), before);
+    const ids = new Map([
+      [QUESTION as object, await shop.raise(QUESTION)],
+      [SUPPORT, await shop.raise(SUPPORT)],
+    ]);
+    const showAll = () => Promise.all([...ids.values()].map((id) => show(id)));
+    const before = await showAll();
+    for (const [raised, body, expected] of REFUSED)
+      assert.deepEqual(await send(ids.get(raised)!, body), expected, JSON.stringify(body).slice(0, 80));
+    assert.deepEqual(await showAll(), before);
   });
 
   it('refuses a second answer before it checks the content', async () => {
-    const address = await raise(deskbell, token);
-    await answer(address, { resolve_only: true });
-    const before = await show(address);
-    const bodies = [{ answer: 'Yes.' }, {}, { resolve_only: true }, { resolve_only: 'x' }, '[]'];
-    for (const body of bodies) assert.deepEqual(outcome(await answer(address, body)), ALREADY);
-    assert.deepEqual(await show(address), before);
+    const id = await shop.raise();
+    await send(id, { resolve_only: true });
+    const before = await show(id);
+    for (const body of [{ answer: 'Yes.' }, {}, { resolve_only: true }, { resolve_only: 'x' }, '[]'])
+      assert.deepEqual(await send(id, body), ALREADY);
+    assert.deepEqual(await show(id), before);
   });
 
   it('deletes permanently, answered or not', async () => {
     for (const answered of [false, true]) {
-      const address = await raise(deskbell, token);
-      if (answered) await answer(address, { answer: 'Yes.' });
-      const gone = await deskbell.call('DELETE', address, { token });
-      assert.deepEqual(outcome(gone), { status: 200, message: 'Notification deleted.' });
-      for (const method of ['DELETE', 'GET'])
-        assert.deepEqual(outcome(await deskbell.call(method, address, { token })), NOT_FOUND);
+      const id = await shop.raise();
+      if (answered) await shop.answer(id);
+      const path = `/notification/${id}`;
+      assert.deepEqual(outcome(await shop.delete(path)), { status: 200, message: 'Notification deleted.' });
+      for (const reply of [await shop.delete(path), await shop.get(path)])
+        assert.deepEqual(outcome(reply), NOT_FOUND);
       // Before the content is checked.
       for (const body of [{ answer: 'Yes.' }, { resolve_only: 'x' }, '[]'])
-        assert.deepEqual(outcome(await answer(address, body)), NOT_FOUND);
-      const id = address.split('/').at(-1)!;
-      assert.equal(await deskbell.database.one(`select 1 from notifications where id = ${id}`), undefined);
+        assert.deepEqual(await send(id, body), NOT_FOUND);
+      const { database } = shop.deskbell;
+      assert.equal(await database.one('select 1 from notifications where id = $1', [id]), undefined);
       // Its id is not reused.
-      assert.ok(Number((await raise(deskbell, token)).split('/').at(-1)) > Number(id));
+      assert.ok((await shop.raise()) > id);
     }
   });
 
@@ -177,60 +170,49 @@ onEachEngine('answering a notification', (engine) => {
       properties: { rating: { type: 'integer', maximum: 5 }, remark: { type: 'string', pattern: '^[A-Z]' } },
       maxProperties: 3,
     };
-    await deskbell.database.run('insert into answer_schemas (id, schema) values ($1, $2)', [
-      'older',
-      JSON.stringify(schema),
-    ]);
-    const [row] = await deskbell.database.run<{ id: number }>(
-      `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
-          context, requested_fields, answered_fields, answer_schema_id)
-        values (1, 1, 'user_question_request', $1, $1, '{"old":1.0}', '["old"]', '["rating","remark"]', 'older')
-        returning id`,
-      [deskbell.clock.now().toISOString()],
+    const { database } = shop.deskbell;
+    const id = await shop.raise();
+    const schemaId = `older-${id}`;
+    const values = [schemaId, JSON.stringify(schema)];
+    await database.run('insert into answer_schemas (id, schema) values ($1, $2)', values);
+    await database.run(
+      `update notifications set requested_fields = '["old"]', answered_fields = '["rating","remark"]',
+        context = '{"old":1.0}', answer_schema_id = $2 where id = $1`,
+      [id, schemaId],
     );
-    const address = `${NOTIFICATIONS}/${row!.id}`;
     // The document describes what this version stores.
     const older = { documented: false } as const;
-    const { requested_fields, answered_fields } = await show(address, older);
-    assert.deepEqual(
-      { requested_fields, answered_fields },
-      { requested_fields: ['old'], answered_fields: ['rating', 'remark'] },
-    );
+    const { requested_fields, answered_fields } = await show(id, older);
+    assert.deepEqual([requested_fields, answered_fields], [['old'], ['rating', 'remark']]);
 
     const valid = { rating: 5, remark: 'Kind.' };
-    const rows: [body: object, expected: object][] = [
+    const { field: _, ...tooMany } = schemaError('', 'answer must NOT have more than 3 properties');
+    for (const [body, expected] of [
       [{ answer: 'Yes.' }, contentMissing('rating')],
       [{ rating: 9 }, refused('remark', 'remark is required')],
       [{ ...valid, rating: 9 }, schemaError('rating', 'rating must be <= 5')],
       [{ ...valid, rating: 'x' }, schemaError('rating', 'rating must be integer')],
       [{ ...valid, remark: 'kind' }, schemaError('remark', 'remark must match pattern "^[A-Z]"')],
-      [
-        { ...valid, more: 1, evenMore: 2 },
-        {
-          status: 500,
-          detail: 'Answer validation failed against JSON schema: answer must NOT have more than 3 properties',
-          code: 'VALIDATION_ERROR',
-        },
-      ],
+      [{ ...valid, more: 1, evenMore: 2 }, tooMany],
       [valid, ANSWERED],
-    ];
-    for (const [body, expected] of rows)
-      assert.deepEqual(outcome(await answer(address, body, older)), expected);
-    assert.deepEqual((await show(address, older)).answer, valid);
-    await deskbell.call('DELETE', address, { token });
+    ] as const)
+      assert.deepEqual(await send(id, body, older), expected);
+    assert.deepEqual((await show(id, older)).answer, valid);
+    await shop.delete(`/notification/${id}`);
   });
 
   // One connection leads to a primary that was demoted, the next to the new one.
   it('is not 404 if only the first read misses the notification', async () => {
-    const address = await raise(deskbell, token);
-    const { all } = deskbell.database;
-    deskbell.database.all = async <Row>(sql: string, params?: Parameters<typeof all>[1]) => {
+    const id = await shop.raise();
+    const { database } = shop.deskbell;
+    const { all } = database;
+    database.all = async <Row>(sql: string, params?: Parameters<typeof all>[1]) => {
       if (!sql.includes('answer_schema_id')) return all<Row>(sql, params);
-      deskbell.database.all = all;
+      database.all = all;
       return [];
     };
-    assert.equal((await answer(address, { answer: 'Yes.' })).status, 200);
-    assert.equal(outcome(await answer(address, { answer: 'Yes.' })).code, 'ALREADY_ANSWERED');
+    assert.deepEqual(await send(id, { answer: 'Yes.' }), ANSWERED);
+    assert.deepEqual(await send(id, { answer: 'Yes.' }), ALREADY);
   });
 
   // What is new is not on a primary that was demoted, and it goes on answering reads.
@@ -239,12 +221,11 @@ onEachEngine('answering a notification', (engine) => {
   }, async () => {
     const demoted = await startDeskbell(engine, { DATABASE_POOL_SIZE: '1' });
     try {
-      const signedIn = await demoted.signIn();
+      const token = await demoted.signIn();
       await setReadOnly(demoted.database, true);
-      const unknown = () =>
-        demoted.call('POST', `${NOTIFICATIONS}/999999/answer`, { token: signedIn, body: { answer: 'Yes.' } });
-      const { status, code } = outcome(await unknown());
-      assert.deepEqual([status, code], [500, 'SERVICE_UNAVAILABLE']);
+      const options = { token, body: { answer: 'Yes.' } };
+      const reply = await demoted.call('POST', '/api/v1/notification/999999/answer', options);
+      assertError(reply, 500, 'SERVICE_UNAVAILABLE');
     } finally {
       await demoted.close();
     }
