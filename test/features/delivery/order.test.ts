@@ -15,11 +15,14 @@ import {
 } from '../../support/shops.ts';
 
 const DAY_SECONDS = 24 * 3600;
+/** Different customers that campaigns reach in a day. */
+const LIMIT = 10;
 const recipientOf = ({ json }: ReceivedCall): string => json.data.recipient;
 const contentOf = ({ json }: ReceivedCall): string => json.data.content;
 
 /** Two servers on one PostgreSQL; the embedded database has one. */
-function useServers(engine: Engine, settings: Record<string, string> = {}) {
+function useServers(engine: Engine) {
+  const settings = { CHANNEL_DAILY_LIMIT: `${LIMIT}` };
   const all: Deskbell[] = [];
   // Before the hook that closes the first.
   after(() => all[1]?.close());
@@ -61,11 +64,10 @@ function useServers(engine: Engine, settings: Record<string, string> = {}) {
   };
 }
 
-onEachEngine('campaigns under a daily limit', (engine) => {
-  const LIMIT = 10;
-  const servers = useServers(engine, { CHANNEL_DAILY_LIMIT: `${LIMIT}` });
+onEachEngine('messages of one merchant', (engine) => {
+  const servers = useServers(engine);
 
-  it('are sent in order, with none lost and none above the limit, and replies do not wait for them', async () => {
+  it('are sent in order up to the daily limit, campaigns with none lost and none above it, replies at once', async () => {
     const { receiver, first, put, later } = servers;
     await put(
       ...range(0, 30).map((n) => ({
@@ -103,10 +105,7 @@ onEachEngine('campaigns under a daily limit', (engine) => {
     const toLast = receiver.received.filter((call) => recipientOf(call) === recipient).map(contentOf);
     assert.deepEqual(toLast, ['Offer 29', 'A later offer']);
   });
-});
 
-onEachEngine('messages to one customer', (engine) => {
-  const servers = useServers(engine);
   /** What each customer has got, as the receiver has it: each message once. */
   const accepted = new Map<string, string[]>();
   const note = (call: ReceivedCall) => {
@@ -116,7 +115,7 @@ onEachEngine('messages to one customer', (engine) => {
     if (!list.includes(contentOf(call))) list.push(contentOf(call));
   };
 
-  it('stay in order, replies and campaigns each, even after failures', async () => {
+  it('to one customer stay in order, replies and campaigns each, even after failures', async () => {
     const attempts = new Map<string, number>();
     servers.receiver.answer = (response, call) => {
       const attempt = (attempts.get(contentOf(call)) ?? 0) + 1;

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, it } from 'node:test';
-import { resumeChannels } from '../../../src/delivery/worker/stops.ts';
 import { newMerchant } from '../../support/merchants.ts';
 import { isGenuine, webhookEnv } from '../../support/receiver.ts';
 import { PHONE } from '../../support/sending.ts';
 import { onEachEngine } from '../../support/server.ts';
-import { AURORA_ID, accept, phoneOf, putAll, refuse, useReceiver } from '../../support/shops.ts';
+import { AURORA_ID, accept, putAll, refuse, useReceiver } from '../../support/shops.ts';
 
 /** JSON.stringify would not write it like this: key order, numbers beyond 2^53, escapes, spaces. */
 const CONTEXT =
@@ -73,28 +72,6 @@ onEachEngine('messages by webhook', (engine) => {
           `"recipient":"+34611550177","mode":"reply","content":"It is é.","context":${CONTEXT}}}`,
       );
     }
-  });
-
-  it('wait after 410 until the channel is resumed', async () => {
-    receiver.answer = (response) => response.writeHead(410).end();
-    const first = await put();
-    await later();
-    const second = await put(phoneOf(2));
-    await later(7 * 86_400);
-    assert.equal(receiver.received.length, 1);
-    // The merchant's queue is paused, so the second was not attempted.
-    const states = await Promise.all([first, second].map(row));
-    assert.deepEqual(
-      states.map(({ state, last_code, attempts }) => [state, last_code, attempts]),
-      [
-        ['queued', 'HTTP_410', 0],
-        ['queued', null, 0],
-      ],
-    );
-    receiver.answer = accept;
-    await deskbell.database.transaction((tx) => resumeChannels(tx, deskbell.clock.now()));
-    await later();
-    for (const id of [first, second]) assert.equal((await row(id)).state, 'sent');
   });
 
   it('leave no secret, number or text in the log', async () => {

@@ -144,18 +144,4 @@ onEachEngine('each error from WhatsApp', (engine) => {
     assert.deepEqual([state, attempts], ['failed', 4]);
     assert.match(reason!, /in 4 attempts/);
   });
-
-  it('a server that cannot be reached is retried, later each time', async () => {
-    await whatsapp.meta.close();
-    const id = await send(newPhone());
-    const { state, last_code } = await row(id);
-    assert.deepEqual([state, last_code], ['queued', 'ECONNREFUSED']);
-    await later(3);
-    assert.equal((await row(id)).attempts, 2);
-    assert.ok((await dueIn(id)) >= 3.2);
-    // The log must not contain secrets, texts or numbers.
-    const logged = whatsapp.deskbell.logged.join('');
-    for (const secret of [META.token, META.appSecret, 'At nine', '+35466'])
-      assert.ok(!logged.includes(secret));
-  });
 });

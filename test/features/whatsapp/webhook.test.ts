@@ -202,7 +202,9 @@ onEachEngine('the WhatsApp webhook', (engine) => {
       ...values.map((value) => bodyWith(value as Record<string, unknown>)),
       ...['{}', '[]', 'null', '7', '"x"', '{"entry":{}}', '{"entry":[null,{"changes":[null,{"value":[]}]}]}'],
       bodyWith({ metadata: null, messages: [odd] }),
-      ...[5000, 200_000].map((n) => `{"__proto__":{},"entry":[{"changes":${'['.repeat(n)}${']'.repeat(n)}}]}`),
+      ...[5000, 200_000].map(
+        (n) => `{"__proto__":{},"entry":[{"changes":${'['.repeat(n)}${']'.repeat(n)}}]}`,
+      ),
     ];
     for (const body of bodies) await accepts(body);
     await whatsapp.quiet();
