@@ -62,18 +62,8 @@ export async function prepare(engine: Engine) {
     await push.close();
     await testDatabase.remove();
   };
-  const { env } = testDatabase;
-  return {
-    env,
-    start,
-    stop,
-    close,
-    keys,
-    both,
-    receiver,
-    push,
-    only: (key: string) => ({ SECRET_KEY: key }),
-  };
+  const only = (key: string) => ({ SECRET_KEY: key });
+  return { env: testDatabase.env, start, stop, close, keys, both, receiver, push, only };
 }
 
 export type Prepared = Awaited<ReturnType<typeof prepare>>;
@@ -100,29 +90,26 @@ export async function use(deskbell: Deskbell, { receiver, push }: Prepared) {
   assert.equal((await addPasskey(local, authenticator, passwords)).status, 200);
   const settings = { url: `${receiver.url}/channel`, secret: SECRET, allowPrivate: true };
   await setOwnChannel(database, openVault(config), 1 as MerchantId, { type: WEBHOOK, settings }, clock.now());
-  const hook = await deskbell.call('POST', '/api/v1/webhooks', {
-    token: owner.access_token,
-    body: { url: `${receiver.url}/hook`, events: ['notification.answered'] },
+  const call = ofOwner(deskbell, owner.access_token);
+  const hook = await call('POST', '/webhooks', {
+    url: `${receiver.url}/hook`,
+    events: ['notification.answered'],
   });
-  assert.equal(hook.status, 200, hook.text);
   const browser = push.browser();
-  const subscribed = await deskbell.call('PUT', '/api/v1/alerts/subscriptions', {
-    token: owner.access_token,
-    body: { ...browser, language: 'en' },
-  });
-  assert.equal(subscribed.status, 200, subscribed.text);
-  assert.equal((await deskbell.call('GET', '/api/v1/alerts/key', { token: owner.access_token })).status, 200);
+  await call('PUT', '/alerts/subscriptions', { ...browser, language: 'en' });
+  await call('GET', '/alerts/key');
   const mail = { kind: 'alert', to: 'me@shop.example', subject: 'x', text: 'y', at: clock.now() } as const;
   await database.transaction((tx) => enqueueMail(tx, openVault(config), 1, mail));
-  return {
-    owner,
-    user,
-    authenticator,
-    key,
-    hookSecret: hook.json.secret,
-    browser,
-  };
+  return { owner, user, authenticator, key, hookSecret: hook.json.secret, browser };
 }
+
+const ofOwner =
+  ({ call }: Deskbell, token: string) =>
+  async (method: string, path: string, body?: object) => {
+    const reply = await call(method, `/api/v1${path}`, { token, body });
+    assert.equal(reply.status, 200, `${path}: ${reply.text}`);
+    return reply;
+  };
 
 /** All of it still works on this server. `used` has the tokens of a new session then. */
 export async function check(
@@ -143,23 +130,15 @@ export async function check(
   const asked = await deskbell.call('GET', '/api/v1/knowledge/find?q=Beans', { token: key });
   assert.equal(asked.status, 200, `the machine key: ${asked.text}`);
   receiver.received = [];
+  const call = ofOwner(deskbell, used.owner.access_token);
   const address = await raise(deskbell, used.owner.access_token);
-  const body = { answer: 'Yes.' };
-  const answered = await deskbell.call('POST', `${address}/answer`, { token: used.owner.access_token, body });
-  assert.equal(answered.status, 200, answered.text);
-  await until(
-    'both are called',
-    () => new Set(receiver.received.map(({ path }) => path)).size === 2,
-    ENOUGH_MS,
-  );
+  await call('POST', `${address.replace('/api/v1', '')}/answer`, { answer: 'Yes.' });
+  const called = () => new Set(receiver.received.map(({ path }) => path)).size;
+  await until('both are called', () => called() === 2, ENOUGH_MS);
   for (const call of receiver.received) {
     assert.ok(isGenuine(call, call.path.endsWith('/hook') ? hookSecret : SECRET), `${call.path} is signed`);
   }
-  const again = await deskbell.call('PUT', '/api/v1/alerts/subscriptions', {
-    token: used.owner.access_token,
-    body: { ...browser, language: 'en' },
-  });
-  assert.equal(again.status, 200, again.text);
+  await call('PUT', '/alerts/subscriptions', { ...browser, language: 'en' });
   const devices = await deskbell.database.all('select id from push_subscriptions where merchant_id = 1');
   assert.equal(devices.length, 1, 'the browser is still one device');
 }
