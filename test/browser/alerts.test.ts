@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import type { CDPSession, Page } from 'playwright-core';
-import { BOREALIS } from '../support/server.ts';
 import { type Browser, type PushService, startPushService } from '../support/stand-ins/push.ts';
-import { apiOf, inBrowser, rowOf } from './browser.ts';
+import { inBrowser, rowOf } from './browser.ts';
 
 const ACCOUNT = '/settings/account';
 
@@ -25,8 +24,7 @@ const usePushService = (browser: Browser) => `(() => {
   };
 })()`;
 
-inBrowser('the dashboard on a phone', (dashboard) => {
-  const { createNotification, api } = apiOf(dashboard);
+inBrowser('the dashboard on a phone', (shop) => {
   let service: PushService;
   before(async () => {
     service = await startPushService();
@@ -48,7 +46,7 @@ inBrowser('the dashboard on a phone', (dashboard) => {
       });
     });
     await devTools.send('ServiceWorker.enable');
-    const { origin } = new URL(dashboard.deskbell.url);
+    const { origin } = new URL(shop.deskbell.url);
     await devTools.send('ServiceWorker.deliverPushMessage', {
       origin,
       registrationId: await registered,
@@ -63,7 +61,7 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     );
 
   it('can be installed: it has a manifest with icons that exist, and a service worker', async () => {
-    const { page, close } = await dashboard.open(OPTIONS);
+    const { page } = await shop.open({ ...OPTIONS, fresh: true });
     const href = await page.locator('link[rel=manifest]').getAttribute('href');
     const manifest = (await (await page.request.get(href!)).json()) as {
       start_url: string;
@@ -78,20 +76,18 @@ inBrowser('the dashboard on a phone', (dashboard) => {
       assert.equal((await icon.body()).readUInt32BE(16), Number(sizes.split('x')[0]));
     }
     assert.match(await workerIsReady(page), /\/service-worker\.js$/);
-    await close();
   });
 
   it('shows the last list without a connection, but not to somebody who signed out', async () => {
-    const id = await createNotification();
-    const window = await dashboard.open({
+    const id = await shop.ask();
+    const { page } = await shop.open({
       ...OPTIONS,
       // What is under way at the sign-out may be refused, and the browser logs it.
       expectedErrors: /401|ERR_INTERNET_DISCONNECTED|Failed to fetch/,
     });
-    const { page } = window;
     await workerIsReady(page);
     await rowOf(page, id).waitFor();
-    const question = (await api('GET', `/api/v1/notification/${id}`)).json.context.question;
+    const question = (await shop.api('GET', `/api/v1/notification/${id}`)).json.context.question;
     await page.waitForFunction(
       `localStorage.getItem('deskbell.offline')?.includes(${JSON.stringify(question)})`,
     );
@@ -113,13 +109,11 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     await page.getByLabel('Email').waitFor();
     assert.equal(await page.getByText(question).count(), 0);
     await page.context().setOffline(false);
-    await window.close();
   });
 
   it('rings: an alert shows who asks what, and opens the question', async () => {
     const browser = service.browser();
-    const window = await dashboard.open({ ...OPTIONS, path: ACCOUNT });
-    const { page } = window;
+    const { page } = await shop.open({ ...OPTIONS, path: ACCOUNT });
     await workerIsReady(page);
     await page.evaluate(usePushService(browser));
     await alertSwitch(page).click();
@@ -129,11 +123,11 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     service.accepted.length = 0;
     await page.getByRole('button', { name: 'Send a test' }).click();
     await page.getByText('A test is on its way.').waitFor();
-    await dashboard.deskbell.allSent();
+    await shop.deskbell.allSent();
     assert.equal(service.accepted[0]?.message.kind, 'test');
 
-    const id = await createNotification();
-    await dashboard.deskbell.allSent();
+    const id = await shop.ask();
+    await shop.deskbell.allSent();
     const { message } = service.accepted.at(-1)!;
     assert.equal(message.notification_id, Number(id));
     await deliver(page, JSON.stringify(message));
@@ -154,15 +148,11 @@ inBrowser('the dashboard on a phone', (dashboard) => {
 
     await page.goto(ACCOUNT);
     await page.evaluate(usePushService(browser));
-    await window.close();
   });
 
   it('hides names and texts, keeps quiet, and sends an e-mail, as each person chooses', async () => {
-    const window = await dashboard.open({ ...OPTIONS, path: ACCOUNT, user: BOREALIS });
-    const { page } = window;
-    const token = await dashboard.deskbell.signIn(BOREALIS.email, BOREALIS.password);
-    const settings = async () =>
-      (await dashboard.deskbell.call('GET', '/api/v1/alerts/settings', { token })).json;
+    const { page } = await shop.open({ path: ACCOUNT });
+    const settings = async () => (await shop.api('GET', '/api/v1/alerts/settings')).json;
     const until = async (isSo: (settings: Record<string, unknown>) => boolean) => {
       while (!isSo(await settings())) await page.waitForTimeout(50);
     };
@@ -174,6 +164,5 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     await page.getByLabel('To', { exact: true }).fill('08:30');
     await page.getByLabel('To', { exact: true }).blur();
     await until(({ quiet_hours }) => (quiet_hours as { to?: string } | null)?.to === '08:30');
-    await window.close();
   });
 });

@@ -1,42 +1,39 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, it } from 'node:test';
-import { QUESTION } from '../support/server.ts';
+import { it } from 'node:test';
+import type { Page } from 'playwright-core';
 import { until } from '../support/shops.ts';
 import {
   answerField,
-  apiOf,
   becomes,
   button,
+  changesOf,
   focused,
+  goTo,
+  holdResponse,
   inBrowser,
+  inBrowserOn,
+  MOVED_CLOCK,
+  openSettings,
   rowOf,
+  type Shop,
   sentAnswer,
   sentToast,
+  stopClock,
   waitUntilLive,
 } from './browser.ts';
 
-inBrowser('sending an answer', (dashboard) => {
-  const { read, createNotification, setUndoSeconds } = apiOf(dashboard);
-  const title = (page: Parameters<typeof button>[0]) => page.getByRole('textbox', { name: 'Title' });
-  before(() => setUndoSeconds(60));
-  // The server's clock stands still: an answer can be undone until a test lets it become due. It begins with the time of
-  // the browser, which goes on: the browser must not think that the minute is over.
-  beforeEach(() => {
-    dashboard.deskbell.clock.go();
-    dashboard.deskbell.clock.stop();
-  });
-  after(() => dashboard.deskbell.clock.go());
-  const release = async (id: string) => {
-    dashboard.deskbell.clock.jump(61);
-    await until('it is sent', async () => (await read(id)).undo_until === null);
-  };
+const LOST = /ERR_FAILED|Failed to fetch|409/;
+const title = (page: Page) => page.getByRole('textbox', { name: 'Title' });
+const pathOf = (page: Page) => new URL(page.url()).pathname;
+const statusOf = async (shop: Shop, id: string) => (await shop.read(id)).status;
+
+inBrowserOn(MOVED_CLOCK, 'sending an answer', (shop) => {
+  const release = stopClock(shop, 60);
 
   it('moves on to the next question, and Undo opens it again with its text and choices; nothing was sent', async () => {
-    const ask = (question: string) => createNotification({ ...QUESTION, context: { question } });
-    const next = await ask('Is the roastery open to visitors?');
-    const id = await ask('Where does your swiss water coffee come from?');
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+    const next = await shop.ask('Is the roastery open to visitors?');
+    const id = await shop.ask('Where does your swiss water coffee come from?');
+    const { page } = await shop.open({ path: `/inbox/${id}` });
     await waitUntilLive(page);
     await rowOf(page, next).waitFor();
     await title(page).fill('Decaf');
@@ -53,8 +50,8 @@ inBrowser('sending an answer', (dashboard) => {
     assert.equal(await answerField(page).inputValue(), '');
     assert.equal(await page.getByRole('dialog').count(), 0);
     assert.equal(await page.getByRole('checkbox', { checked: true }).count(), 0);
-    assert.equal((await read(next)).status, 'requested');
-    const held = await read(id);
+    assert.equal(await statusOf(shop, next), 'requested');
+    const held = await shop.read(id);
     assert.deepEqual([held.status, held.answer.answer, held.delivery], ['answered', 'From Colombia.', null]);
 
     await button(page, 'Undo').click();
@@ -62,23 +59,31 @@ inBrowser('sending an answer', (dashboard) => {
     await answerField(page).waitFor();
     await becomes(() => answerField(page).inputValue(), 'From Colombia.');
     await becomes(() => title(page).inputValue(), 'Decaf');
-    assert.equal((await read(id)).status, 'requested');
+    assert.equal(await statusOf(shop, id), 'requested');
     await sentToast(page).waitFor({ state: 'detached' });
-    // The same text can be sent again.
+    // What I type then goes on with the text, and is no shortcut.
+    await becomes(() => focused(page), 'answer');
+    await page.keyboard.type(' By ship, jex.');
+    await becomes(() => answerField(page).inputValue(), 'From Colombia. By ship, jex.');
+    for (const one of [next, id]) assert.equal(await statusOf(shop, one), 'requested');
+
     await button(page, 'Send answer').click();
     await sentToast(page).waitFor();
     await release(id);
-    const { delivery, lesson } = await read(id);
+    const { delivery, lesson, answer } = await shop.read(id);
     assert.notEqual(delivery, null);
-    assert.equal(lesson.do, 'new');
-    await window.close();
+    assert.deepEqual([lesson.do, answer.answer], ['new', 'From Colombia. By ship, jex.']);
+    // Too late to undo: it says so, and shows what was sent.
+    await button(page, 'Undo').click();
+    await page.getByText('Too late to undo: the message is already on its way.').first().waitFor();
+    await page.waitForURL(`**/inbox/${id}`);
+    await sentAnswer(page).waitFor();
+    assert.equal(await statusOf(shop, id), 'answered');
   });
 
   it('does nothing to the next question if I click twice', async () => {
-    const next = await createNotification();
-    const id = await createNotification();
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+    const [next, id] = [await shop.ask(), await shop.ask()];
+    const { page } = await shop.open({ path: `/inbox/${id}`, fresh: true });
     await rowOf(page, next).waitFor();
     await answerField(page).fill('Two of them.');
     // The second click, as soon as the next question is there: 700 ms later, however long the machine takes for it.
@@ -97,30 +102,13 @@ inBrowser('sending an answer', (dashboard) => {
     await answerField(page).press('Control+Enter');
     await page.locator('[data-clicked]').waitFor();
     await sentToast(page).waitFor();
-    assert.equal((await read(next)).status, 'requested');
+    assert.equal(await statusOf(shop, next), 'requested');
     assert.equal(await page.locator('.toast').count(), 1);
-    await window.close();
   });
 
-  it('is done by the server: the tab can be closed, and it is sent once', async () => {
-    const id = await createNotification();
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
-    await answerField(page).fill('On Mondays.');
-    await button(page, 'Send answer').click();
-    await sentToast(page).waitFor();
-    await page.goto('/healthz');
-    assert.equal((await read(id)).delivery, null);
-    await release(id);
-    assert.equal((await read(id)).answer.answer, 'On Mondays.');
-    assert.notEqual((await read(id)).delivery, null);
-    await window.close();
-  });
-
-  it('can be undone after a reload, and by somebody else in another browser, who gets the text', async () => {
-    const id = await createNotification();
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+  it('can be undone after a reload, and by a colleague, who gets the text; the tab can be closed, and it is sent once', async () => {
+    const id = await shop.ask();
+    const { page } = await shop.open({ path: `/inbox/${id}`, fresh: true });
     await answerField(page).fill('At nine.');
     await button(page, 'Send answer').click();
     await sentToast(page).waitFor();
@@ -131,191 +119,311 @@ inBrowser('sending an answer', (dashboard) => {
     await button(page, 'Send answer').click();
     await sentToast(page).waitFor();
 
-    const other = await dashboard.open({ path: `/inbox/${id}` });
+    const other = await shop.open({ path: `/inbox/${id}`, user: await shop.colleague() });
     await other.page.getByText('At nine.').waitFor();
     await button(other.page, 'Undo').click();
     await becomes(() => answerField(other.page).inputValue(), 'At nine.');
-    assert.equal((await read(id)).status, 'requested');
-    await other.close();
-    await window.close();
-  });
-
-  it('says plainly when it is too late to undo, and shows what was sent', async () => {
-    const next = await createNotification();
-    const id = await createNotification();
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
-    await rowOf(page, next).waitFor();
-    await answerField(page).fill('Only in spring.');
-    await button(page, 'Send answer').click();
-    await sentToast(page).waitFor();
+    assert.equal(await statusOf(shop, id), 'requested');
+    await button(other.page, 'Send answer').click();
+    await sentToast(other.page).waitFor();
+    await other.page.goto('/healthz');
+    assert.equal((await shop.read(id)).delivery, null);
     await release(id);
-    await button(page, 'Undo').click();
-    await page.getByText('Too late to undo: the message is already on its way.').first().waitFor();
-    await page.waitForURL(`**/inbox/${id}`);
-    await sentAnswer(page).waitFor();
-    await page.getByText('Only in spring.').waitFor();
-    assert.equal((await read(id)).status, 'answered');
-    await window.close();
+    assert.notEqual((await shop.read(id)).delivery, null);
   });
 
   it('moves on on a phone too, and stays if nobody else waits', async () => {
-    const next = await createNotification();
-    const id = await createNotification();
-    const phone = { hasTouch: true, isMobile: true, viewport: { width: 390, height: 740 } };
-    const window = await dashboard.open(phone);
-    const { page } = window;
+    const [next, id] = [await shop.ask(), await shop.ask()];
+    const { page } = await shop.open({ viewport: { width: 390, height: 740 } });
     await rowOf(page, next).waitFor();
-    await rowOf(page, id).tap();
+    await rowOf(page, id).click();
     await answerField(page).fill('Both.');
-    await button(page, 'Send answer').tap();
+    await button(page, 'Send answer').click();
     await page.waitForURL(`**/inbox/${next}`);
     await answerField(page).waitFor();
     assert.equal(await page.locator('.inbox-list').count(), 0);
-    await button(page, 'Undo').tap();
+    await button(page, 'Undo').click();
     await page.waitForURL(`**/inbox/${id}`);
-    await window.close();
-
-    const only = await dashboard.open({ path: `/inbox/${id}?q=nobody-asks-this`, ...phone });
-    await answerField(only.page).fill('Both.');
-    await button(only.page, 'Send answer').tap();
-    await sentAnswer(only.page).waitFor();
-    assert.equal(new URL(only.page.url()).pathname, `/inbox/${id}`);
-    await only.close();
+    await becomes(() => answerField(page).inputValue(), 'Both.');
+    await goTo(page, `/inbox/${id}?q=nobody-asks-this`);
+    await button(page, 'Send answer').click();
+    await sentAnswer(page).waitFor();
+    assert.equal(pathOf(page), `/inbox/${id}`);
   });
 
   it('has no undo if the shop does not want it', async () => {
-    const next = await createNotification();
-    const id = await createNotification();
-    await setUndoSeconds(0);
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+    const [next, id] = [await shop.ask(), await shop.ask()];
+    await shop.setUndoSeconds(0);
+    const { page } = await shop.open({ path: `/inbox/${id}`, fresh: true });
     await rowOf(page, next).waitFor();
     await answerField(page).fill('At once.');
     await button(page, 'Send answer').click();
     await page.waitForURL(`**/inbox/${next}`);
     await page.getByText('Your answer is on its way.').first().waitFor();
     assert.equal(await button(page, 'Undo').count(), 0);
-    const { delivery, undo_until } = await read(id);
+    const { delivery, undo_until } = await shop.read(id);
     assert.notEqual(delivery, null);
     assert.equal(undo_until, null);
-    await setUndoSeconds(60);
-    await window.close();
+    await shop.setUndoSeconds(60);
   });
 
-  it('keeps the form with its text if the server cannot be reached', async () => {
-    const id = await createNotification();
-    const window = await dashboard.open({
-      path: `/inbox/${id}`,
-      expectedErrors: /ERR_FAILED|Failed to fetch/,
-    });
-    const { page } = window;
-    await answerField(page).fill('Slowly.');
-    await page.route('**/answer', (route) => route.abort());
-    await button(page, 'Send answer').click();
-    await page.getByText('Not sent. Your text is still here.').waitFor();
-    assert.equal(await answerField(page).inputValue(), 'Slowly.');
-    assert.equal(new URL(page.url()).pathname, `/inbox/${id}`);
-    await page.unrouteAll();
-    await button(page, 'Send answer').click();
-    await sentToast(page).waitFor();
-    await window.close();
-  });
-
-  it('shows the answer as mine if it arrived but the response did not, and undoes it', async () => {
-    const id = await createNotification();
-    const window = await dashboard.open({
-      path: `/inbox/${id}`,
-      expectedErrors: /ERR_FAILED|Failed to fetch/,
-    });
-    const { page } = window;
+  it('keeps the text if it fails, and sends it once: with another key after a refusal, with the same if it is unclear', async () => {
+    const id = await shop.ask();
+    const { page } = await shop.open({ path: `/inbox/${id}`, fresh: true, expectedErrors: LOST });
     await waitUntilLive(page);
-    await answerField(page).fill('Slowly.');
+    const keys: string[] = [];
     await page.route('**/answer', async (route) => {
-      await route.fetch();
-      await route.abort();
+      keys.push(route.request().headers()['idempotency-key']!);
+      if (keys.length === 1)
+        return route.fulfill({ status: 409, json: { detail: 'Not now.', code: 'CONFLICT' } });
+      // At last it arrives, but the response does not.
+      if (keys.length === 3) await route.fetch();
+      return route.abort();
     });
+    await answerField(page).fill('Slowly.');
+    for (const attempts of [1, 2]) {
+      await button(page, 'Send answer').click();
+      // The earlier failure is gone before the request is sent.
+      await until('it is sent', async () => keys.length === attempts);
+      await page.getByRole('alert').waitFor();
+      assert.equal(await answerField(page).inputValue(), 'Slowly.');
+      assert.equal(pathOf(page), `/inbox/${id}`);
+    }
+    await page.getByText('Not sent. Your text is still here.').waitFor();
     await button(page, 'Send answer').click();
     await page.getByText(/^Will be sent in/).waitFor();
+    assert.notEqual(keys[0], keys[1]);
+    assert.equal(keys[1], keys[2]);
+    // It is shown as mine.
     assert.equal(await page.getByText('answered this').count(), 0);
     await button(page, 'Undo').click();
     await becomes(() => answerField(page).inputValue(), 'Slowly.');
     assert.equal(await page.getByText('Not sent.').count(), 0);
-    await window.close();
+  });
+
+  it('loses nothing if I sign out: what was sent is sent, and the next user cannot undo it here', async () => {
+    const id = await shop.ask();
+    const { page } = await shop.open({ path: `/inbox/${id}`, expectedErrors: /401/, fresh: true });
+    await answerField(page).fill('Yes, in small bags.');
+    await button(page, 'Send answer').click();
+    await sentToast(page).waitFor();
+    await openSettings(page);
+    await page.getByRole('button', { name: 'Sign out' }).press('Enter');
+    // Without a question about drafts: there is none.
+    await page.getByText('You are signed out.').waitFor();
+    assert.equal(await button(page, 'Undo').count(), 0);
+    assert.ok(!(await page.evaluate<string>('JSON.stringify(localStorage)')).includes('small bags'));
+    await release(id);
+    assert.notEqual((await shop.read(id)).delivery, null);
   });
 });
 
-inBrowser('resolving without a reply', (dashboard) => {
-  const { read, createNotification } = apiOf(dashboard);
+inBrowserOn(MOVED_CLOCK, 'resolving without a reply', (shop) => {
+  stopClock(shop, 60);
 
-  it('is one request, is never called an answer, and can be undone at any time with the draft', async () => {
-    const id = await createNotification();
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+  it('is one request, is not shown or counted as answered, and can be undone at any time with the draft', async () => {
+    const answered = await shop.ask();
+    await shop.answer(answered, 'Yes, on Mondays.');
+    const id = await shop.ask('Do you rent out the room?');
+    const { page } = await shop.open({ path: `/inbox/${id}` });
+    const tab = (name: string) => page.locator('.tab', { hasText: name });
+    const tabCount = (name: string, count: number) =>
+      tab(name).locator('.count', { hasText: new RegExp(`^${count}$`) });
     await waitUntilLive(page);
     await answerField(page).fill('Nearly done.');
-    const requests: string[] = [];
-    page.on('request', (request) => {
-      if (request.method() === 'POST' && request.url().includes('/notification/'))
-        requests.push(new URL(request.url()).pathname);
-    });
+    const changes = changesOf(page);
     await button(page, 'Resolve without replying').click();
     await page.getByRole('heading', { name: /^Resolved without a reply/ }).waitFor();
     await page.getByText('Nothing was sent to the customer.').waitFor();
-    assert.deepEqual(requests, ['/api/v1/notification/resolve-many']);
+    assert.deepEqual(changes, ['/api/v1/notification/resolve-many']);
     assert.equal(await sentAnswer(page).count(), 0);
     await rowOf(page, id).waitFor({ state: 'detached' });
-    const { status, outcome, delivery } = await read(id);
+    await tabCount('Resolved', 1).waitFor();
+    await tabCount('Answered', 1).waitFor();
+    const { status, outcome, delivery } = await shop.read(id);
     assert.deepEqual([status, outcome, delivery], ['answered', 'resolved', null]);
-    await page.reload();
-    await button(page, 'Reopen').click();
+    const { answered_per_day } = (await shop.api('GET', '/api/v1/overview')).json;
+    const perDay: { count: number }[] = Array.isArray(answered_per_day) ? answered_per_day : [];
+    assert.equal(
+      perDay.reduce((sum, day) => sum + day.count, 0),
+      1,
+    );
+
+    await tab('Answered').click();
+    await rowOf(page, answered).waitFor();
+    assert.equal(await rowOf(page, id).count(), 0);
+    await tab('Resolved').click();
+    await rowOf(page, id).waitFor();
+    const row = (await rowOf(page, id).textContent())!;
+    assert.ok(row.includes('Resolved') && !row.includes('Answered'), row);
+    // Also later, at another visit.
+    await page.goto(`/inbox/${id}?tab=resolved`);
+    await page.locator('.inbox-pane').getByRole('button', { name: 'Reopen', exact: true }).click();
     await becomes(() => answerField(page).inputValue(), 'Nearly done.');
-    assert.equal((await read(id)).status, 'requested');
-    await window.close();
+    assert.equal(await statusOf(shop, id), 'requested');
+    await tabCount('Resolved', 0).waitFor();
+  });
+
+  it('gives the text back, whatever happens before the response arrives, and nobody writes in the form until then', async () => {
+    const id = await shop.ask();
+    const { page } = await shop.open({ path: `/inbox/${id}`, fresh: true });
+    await waitUntilLive(page);
+    await answerField(page).fill('Nobody must lose this.');
+    await button(page, 'Resolve without replying').click();
+    // The page hears that it is open again before the response arrives.
+    await holdResponse(page, '**/reopen-many', async () => {
+      await answerField(page).waitFor();
+      await answerField(page).pressSequentially('x');
+    });
+    await button(page, 'Reopen').click();
+    await becomes(() => answerField(page).inputValue(), 'Nobody must lose this.');
+    await becomes(() => answerField(page).isEditable(), true);
+    await page.unrouteAll();
+
+    // What was begun in another tab meanwhile stays below.
+    await button(page, 'Resolve without replying').click();
+    await holdResponse(page, '**/reopen-many', () =>
+      page.evaluate(`(() => {
+        const sent = Object.keys(localStorage).find((key) => key.endsWith('.sent.${id}'));
+        const draft = JSON.parse(localStorage.getItem(sent));
+        draft.fields = { answer: 'Begun in another tab.' };
+        localStorage.setItem(sent.replace('.sent.', '.'), JSON.stringify(draft));
+      })()`),
+    );
+    await button(page, 'Reopen').click();
+    await becomes(() => answerField(page).inputValue(), 'Nobody must lose this.\n\nBegun in another tab.');
+  });
+
+  it('of several is one request, undone with one; several one by one are undone one by one, the last with a key', async () => {
+    const ids = [await shop.ask(), await shop.ask(), await shop.ask()];
+    const { page } = await shop.open({ fresh: true });
+    const changes = changesOf(page);
+    for (const id of ids) await page.locator(`#select-${id}`).check({ force: true });
+    await page.keyboard.press('e');
+    for (const id of ids) await rowOf(page, id).waitFor({ state: 'detached' });
+    await page.getByText('3 resolved without a reply.').first().waitFor();
+    // Another notification reloads the list, but the resolved ones stay away.
+    await rowOf(page, await shop.ask()).waitFor();
+    assert.equal(await rowOf(page, ids[0]!).count(), 0);
+    await button(page, 'Undo').click();
+    for (const id of ids) await rowOf(page, id).waitFor();
+    for (const id of ids) assert.equal(await statusOf(shop, id), 'requested');
+    const paths = ['/api/v1/notification/resolve-many', '/api/v1/notification/reopen-many'];
+    assert.deepEqual(changes, paths);
+
+    for (const id of ids) {
+      await rowOf(page, id).click();
+      await page.keyboard.press('e');
+      await rowOf(page, id).waitFor({ state: 'detached' });
+    }
+    await becomes(() => button(page, 'Undo').count(), ids.length);
+    await page.keyboard.press('z');
+    await rowOf(page, ids[2]!).waitFor();
+    await button(page, 'Undo').first().click();
+    await rowOf(page, ids[0]!).waitFor();
+    // The server has it: the tab can be closed at once.
+    await page.goto('/healthz');
+    const statuses = await Promise.all(ids.map((id) => statusOf(shop, id)));
+    assert.deepEqual(statuses, ['requested', 'answered', 'requested']);
   });
 });
 
-inBrowser('deleting', (dashboard) => {
-  const { read, createNotification } = apiOf(dashboard);
-
-  it('asks first, with the customer’s name and the question, and does nothing if the answer is no', async () => {
-    const id = await createNotification();
-    const window = await dashboard.open({ path: `/inbox/${id}`, expectedErrors: /404/ });
-    const { page } = window;
+inBrowser('deleting', (shop) => {
+  it('asks first, with the customer’s name and the question, and several are one question and one request', async () => {
+    const id = await shop.ask();
+    const { page } = await shop.open({ path: `/inbox/${id}`, expectedErrors: /404/ });
     await answerField(page).waitFor();
     await button(page, 'Delete').first().click();
     const dialog = page.getByRole('dialog', { name: 'Delete Lucía Fernández’s question?' });
-    await dialog.getByText((await read(id)).context.question).waitFor();
+    await dialog.getByText((await shop.read(id)).context.question).waitFor();
     await dialog.getByText('This cannot be undone.').waitFor();
     await becomes(() => focused(page), 'Cancel');
     await page.keyboard.press('Enter');
     await dialog.waitFor({ state: 'detached' });
-    assert.equal((await read(id)).status, 'requested');
+    assert.equal(await statusOf(shop, id), 'requested');
 
     await button(page, 'Delete').first().click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await rowOf(page, id).waitFor({ state: 'detached' });
-    assert.equal((await read(id)).code, 'NOTIFICATION_NOT_FOUND');
+    assert.equal((await shop.read(id)).code, 'NOTIFICATION_NOT_FOUND');
     await page.waitForURL('**/inbox');
-    await window.close();
+
+    const ids = [await shop.ask(), await shop.ask()];
+    const changes = changesOf(page);
+    for (const one of ids) await page.locator(`#select-${one}`).check({ force: true });
+    await page.keyboard.press('#');
+    const question = page.getByRole('dialog', { name: 'Delete 2 notifications?' });
+    await question.getByRole('button', { name: 'Delete' }).click();
+    for (const one of ids) await rowOf(page, one).waitFor({ state: 'detached' });
+    assert.deepEqual(changes, ['/api/v1/notification/delete-many']);
+    for (const one of ids) assert.equal((await shop.read(one)).code, 'NOTIFICATION_NOT_FOUND');
+  });
+});
+
+inBrowser('an answer that somebody else gives while I write mine', (shop) => {
+  it('locks the form with my text, says who answered what, and moves neither the focus nor the page', async () => {
+    const [other, id] = [await shop.ask(), await shop.ask()];
+    const { page } = await shop.open({
+      path: `/inbox/${id}`,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await waitUntilLive(page);
+    await rowOf(page, other).waitFor();
+    await answerField(page).click();
+    await page.keyboard.type('We have them');
+    await shop.answer(id, 'Yes, on Fridays.');
+    const notice = page.getByRole('alert');
+    await notice.getByText('Yes, on Fridays.').waitFor();
+    assert.match((await notice.textContent())!, /^Alma Reyes answered this:/);
+    // The rest of my sentence does nothing.
+    await page.keyboard.type(' on Mondays, jex#kek # gk');
+    await page.keyboard.press('Control+Enter');
+    assert.equal(await answerField(page).inputValue(), 'We have them');
+    assert.equal(await focused(page), 'answer');
+    assert.equal(pathOf(page), `/inbox/${id}`);
+    assert.equal(await statusOf(shop, other), 'requested');
+    assert.equal(await page.getByRole('checkbox', { checked: true }).count(), 0);
+    assert.equal(await button(page, 'Send answer').count(), 0);
+    assert.equal(await button(page, 'Resolve').count(), 0);
+    await button(page, 'Copy my text').click();
+    await button(page, 'Copied').waitFor();
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'We have them');
+    // It is not lost by a reload either.
+    await page.reload();
+    await notice.getByText('Yes, on Fridays.').waitFor();
+    assert.equal(await answerField(page).inputValue(), 'We have them');
+    await button(page, 'Discard my text').click();
+    await sentAnswer(page).waitFor();
+    await page.getByText('Yes, on Fridays.').waitFor();
+    assert.equal(await answerField(page).count(), 0);
   });
 
-  it('several is one question and one request', async () => {
-    const ids = [await createNotification(), await createNotification()];
-    const window = await dashboard.open();
-    const { page } = window;
-    const requests: string[] = [];
-    page.on('request', (request) => {
-      if (['POST', 'DELETE'].includes(request.method()) && request.url().includes('/notification/'))
-        requests.push(new URL(request.url()).pathname);
+  it('is shown instead of an empty form, and before my text is sent if it comes at the same moment', async () => {
+    const id = await shop.ask();
+    // The server rejects the second answer, and the browser logs the failed request.
+    const { page } = await shop.open({ path: `/inbox/${id}`, expectedErrors: /status of 500/ });
+    await waitUntilLive(page);
+    await answerField(page).click();
+    await shop.answer(id, 'Yes, on Fridays.');
+    await sentAnswer(page).waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+    await page.keyboard.type('xe#');
+    assert.equal(await page.getByRole('checkbox', { checked: true }).count(), 0);
+    assert.equal(await page.locator('.toast').count(), 0);
+
+    const contested = await shop.ask();
+    await goTo(page, `/inbox/${contested}`);
+    await answerField(page).fill('My own words.');
+    await page.route('**/answer', async (route) => {
+      await shop.answer(contested, 'The first answer.');
+      await route.continue();
     });
-    for (const id of ids) await page.locator(`#select-${id}`).check({ force: true });
-    await page.keyboard.press('#');
-    const dialog = page.getByRole('dialog', { name: 'Delete 2 notifications?' });
-    await dialog.getByRole('button', { name: 'Delete' }).click();
-    for (const id of ids) await rowOf(page, id).waitFor({ state: 'detached' });
-    assert.deepEqual(requests, ['/api/v1/notification/delete-many']);
-    for (const id of ids) assert.equal((await read(id)).code, 'NOTIFICATION_NOT_FOUND');
-    await window.close();
+    await button(page, 'Send answer').click();
+    await page.getByRole('alert').getByText('The first answer.').waitFor();
+    await page.getByText('Your text was not sent.').waitFor();
+    assert.equal(await answerField(page).inputValue(), 'My own words.');
+    assert.equal(await answerField(page).getAttribute('readonly'), '');
+    await button(page, 'Discard my text').click();
+    await sentAnswer(page).waitFor();
   });
 });

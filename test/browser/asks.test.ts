@@ -1,16 +1,22 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { createKey } from '../support/machineKeys.ts';
-import { QUESTION } from '../support/server.ts';
-import { answerField, apiOf, button, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
+import {
+  answerField,
+  button,
+  goTo,
+  inBrowserOn,
+  MOVED_CLOCK,
+  rowOf,
+  sentAnswer,
+  waitUntilLive,
+} from './browser.ts';
 
-inBrowser('questions of an assistant that asks for itself', (dashboard) => {
-  const { readAnswered, createNotification, setUndoSeconds } = apiOf(dashboard);
-  before(() => setUndoSeconds(0));
+inBrowserOn(MOVED_CLOCK, 'questions of an assistant that asks for itself', (shop) => {
+  before(() => shop.setUndoSeconds(0));
   let key: Promise<string> | undefined;
   const call = async (method: string, path: string, body?: unknown) => {
-    key ??= createKey(dashboard.deskbell);
-    const reply = await dashboard.deskbell.call(method, path, { token: await key, body });
+    key ??= shop.merchant.key();
+    const reply = await shop.deskbell.call(method, path, { token: await key, body });
     assert.equal(reply.status, 200, reply.text);
     return reply.json;
   };
@@ -18,21 +24,23 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
   const ask = (body: object = {}) => {
     asked += 1;
     const question = `Can I pick up order ${asked} tomorrow?`;
-    return call('POST', '/api/v1/ask', { question, customer: { phone: `+3461177${asked + 1000}` }, ...body });
+    return call('POST', '/api/v1/ask', {
+      question,
+      customer: { phone: `+3461177${asked + 1000}` },
+      ...body,
+    });
   };
 
   it('one that has expired is marked at once, in its row and above the answer, and can still be answered', async () => {
     const { id } = await ask({ expires_in_seconds: 60 });
     // The texts of these take more than one page.
-    const context = { question: 'How long?', more: 'x'.repeat(60_000) };
-    for (let n = 0; n < 5; n += 1) await createNotification({ ...QUESTION, context });
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+    for (let n = 0; n < 5; n += 1) await shop.ask('How long?', { more: 'x'.repeat(60_000) });
+    const { page } = await shop.open({ path: `/inbox/${id}` });
     await waitUntilLive(page);
     const mark = rowOf(page, id).getByText('Assistant stopped waiting');
     await answerField(page).waitFor();
     assert.equal(await mark.count(), 0);
-    await dashboard.deskbell.clock.advance(61);
+    await shop.deskbell.clock.advance(61);
     await call('GET', `/api/v1/ask/${id}`);
     await mark.waitFor();
     await page
@@ -40,18 +48,16 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
       .waitFor();
     await answerField(page).fill('Yes, from nine.');
     await button(page, 'Send answer').click();
-    await readAnswered(String(id));
-    await page.goto(`/inbox/${id}`);
+    await shop.readAnswered(String(id));
+    await goTo(page, `/inbox/${id}`);
     await sentAnswer(page).waitFor();
     await page.getByText('Delivered').first().waitFor();
     assert.equal((await call('GET', `/api/v1/ask/${id}`)).late, true);
-    await window.close();
   });
 
   it('a question that the assistant cancels leaves the list, and its page says why', async () => {
     const { id } = await ask();
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+    const { page } = await shop.open({ path: `/inbox/${id}` });
     await waitUntilLive(page);
     await answerField(page).waitFor();
     await call('DELETE', `/api/v1/ask/${id}`);
@@ -61,13 +67,11 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
     await rowOf(page, id).waitFor({ state: 'detached' });
     await page.locator('.tab').filter({ hasText: 'Resolved' }).click();
     await rowOf(page, id).getByText('Cancelled').first().waitFor();
-    await window.close();
   });
 
   it('with an assistant that speaks to the customer, it says who passes the reply on and shows no delivery', async () => {
     const { id } = await ask({ deliver: 'assistant', customer: { reference: 'web-7', name: 'Marta' } });
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+    const { page } = await shop.open({ path: `/inbox/${id}` });
     await page.getByText('The assistant passes your answer on to Marta').waitFor();
     const header = page.locator('.notification-header');
     assert.equal(await header.locator('a[href^="tel:"]').count(), 0);
@@ -76,13 +80,11 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
     assert.equal(await rowOf(page, id).locator('.row-phone, .reply-window').count(), 0);
     await answerField(page).fill('Yes, from nine.');
     await button(page, 'Send answer').click();
-    await readAnswered(String(id));
-    await page.goto(`/inbox/${id}`);
+    await shop.readAnswered(String(id));
+    await goTo(page, `/inbox/${id}`);
     await sentAnswer(page).waitFor();
     await page.getByText('The assistant passes your reply on to the customer.').waitFor();
-    await readAnswered(String(id));
     assert.equal(await page.locator('.steps').count(), 0);
     assert.equal((await call('GET', `/api/v1/ask/${id}`)).answer, 'Yes, from nine.');
-    await window.close();
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { after, before, describe } from 'node:test';
+import { after, afterEach, before, beforeEach, describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -10,43 +10,61 @@ import {
   chromium,
   type Locator,
   type Page,
+  type Request,
+  type Route,
 } from 'playwright-core';
 import { findProgram } from '../../scripts/services.ts';
 import type { Engine } from '../../src/database/database.ts';
 import { engines } from '../support/databases.ts';
+import { type Merchant, newMerchant } from '../support/merchants.ts';
 import { root } from '../support/process.ts';
-import { AURORA, type Deskbell, QUESTION, raise, startDeskbell } from '../support/server.ts';
+import { AURORA, type Deskbell, reportFailures, startDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
-/** The dashboard in a real browser. */
-export interface Dashboard {
-  /** All suites of a file that use the same engine share one server. */
+type Credentials = { email: string; password: string };
+
+/** A shop of its own, and the dashboard in a real browser. */
+export interface Shop {
   deskbell: Deskbell;
-  /** Opens a separate browser profile without data. Windows that are open share nothing but the server. */
+  merchant: Merchant;
+  /** The conversations with the shop's customers, in their order. */
+  conversations: number[];
+  /** Opens a window. Windows that are open at the same time share nothing but the server. */
   open(options?: WindowOptions): Promise<Window>;
+  api(method: string, path: string, body?: unknown): ReturnType<Deskbell['call']>;
+  /** Asks something that nobody else asks, or this. Returns the id. */
+  ask(question?: string, more?: { customer?: number } & Record<string, unknown>): Promise<string>;
+  /** Raises a notification of any kind. Returns the id. */
+  raise(body: object): Promise<string>;
+  answer(id: string, body: string | object): Promise<void>;
+  // biome-ignore lint/suspicious/noExplicitAny: tests check notifications of any shape
+  read(id: string): Promise<any>;
+  /** Waits until the answer is stored: the dashboard shows it before that. */
+  readAnswered(id: string): ReturnType<Shop['read']>;
+  /** How long answers can be undone from now on. Long enough for a slow machine, or 0. */
+  setUndoSeconds(seconds: number): Promise<unknown>;
+  colleague(name?: string, role?: 'owner' | 'user'): Promise<Credentials & { id: number; token: string }>;
 }
 
 interface WindowOptions extends BrowserContextOptions {
   /** The first page. Default: the inbox. */
   path?: string;
-  /** The signed-in user. Default: Aurora's owner. */
-  user?: { email: string; password: string } | 'nobody';
+  /** The signed-in user. Default: the owner of the shop. */
+  user?: Credentials | 'nobody';
   /** The language that the user chose before. Default: none, so the browser decides. */
   language?: string;
   /** Browser errors that this test expects. */
   expectedErrors?: RegExp;
+  /** True: the page is loaded, also if another window of the same user has just been closed. */
+  fresh?: boolean;
 }
 
 interface Window {
   page: Page;
-  /** Unexpected browser errors so far. */
-  errors: string[];
-  signIn(user?: { email: string; password: string }): Promise<void>;
+  signIn(user?: Credentials): Promise<void>;
   /** Opens another tab of the same user. */
   tab(path?: string): Promise<Page>;
-  /** From now on, `page.clock` can move the time on the pages of this window. */
-  installClock(): Promise<void>;
-  /** Call it at the end: it fails the test if the browser reported unexpected errors. */
+  /** At the end of the test by itself. It fails the test if the browser reported unexpected errors. */
   close(): Promise<void>;
 }
 
@@ -56,8 +74,15 @@ interface Profile {
   page: Page;
   /** Receives the errors of the window that uses the profile. */
   report: (text: string) => void;
+  /** Who is signed in on the page that is open, and in which language. */
+  state: string;
 }
 
+export const CUSTOMERS = [
+  { customer_name: 'Lucía Fernández', customer_phone: '+34611550101' },
+  { customer_name: 'Tomás Oliveira', customer_phone: '+351912550102' },
+  { customer_name: 'Layla Haddad', customer_phone: '+971505550103' },
+];
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -68,7 +93,13 @@ const ARGS = [
   // No page lives long enough to gain from optimized code.
   '--js-flags=--no-turbofan --no-maglev',
 ];
-/** Long, because the machine also runs both database engines. */
+/** Drawing frames of animations takes more processor time than the scripts of the page. */
+const WITHOUT_ANIMATIONS = `(() => {
+  const style = new CSSStyleSheet();
+  style.replaceSync('*, *::before, *::after { animation: none !important; transition: none !important; }');
+  document.adoptedStyleSheets = [style];
+})()`;
+/** Long, because other programs may use the machine, too. */
 const TIMEOUT_MS = 60_000;
 const START_TIMEOUT_MS = 120_000;
 /** A page of the same origin that stores nothing and runs no script. */
@@ -76,65 +107,146 @@ const EMPTY_PAGE = '/healthz';
 /** What Playwright says where it blocks the service worker. */
 const BLOCKED_WORKER = /^Service Worker registration blocked by Playwright/;
 const DASHBOARD_HEADERS = { 'x-deskbell-dashboard': '1' };
+/** Whether a page is as the next test expects it, so that it can go on there. */
+const IS_READY = `document.querySelector('.nav') !== null
+  && document.querySelector('.toast, dialog[open], [role=dialog], .bulk, .connection:not([data-state=live])') === null`;
 const program = process.env.TEST_CHROMIUM ?? findProgram('chromium');
 const built = existsSync(`${root}/dashboard/dist/index.html`);
 const missing = !program ? 'Chromium is not installed' : !built ? 'the dashboard is not built' : undefined;
 
-interface InBrowserOptions {
+/** A server that some suites share. Suites that move its clock, or need settings, use another one than the rest. */
+interface Server {
   engine?: Engine;
-  /** Of the server, if this is the first suite of its file. */
   settings?: () => Promise<Record<string, string>>;
 }
+const PLAIN: Server = {};
+export const MOVED_CLOCK: Server = {};
+export const ON_POSTGRES: Server = { engine: 'postgres' };
 
 /** Declares browser tests on one engine. The API tests cover both engines. */
-export function inBrowser(
-  title: string,
-  tests: (dashboard: Dashboard) => void,
-  { engine = 'sqlite', settings }: InBrowserOptions = {},
-): void {
+export const inBrowser = (title: string, tests: (shop: Shop) => void) => inBrowserOn(PLAIN, title, tests);
+
+export function inBrowserOn(server: Server, title: string, tests: (shop: Shop) => void): void {
+  const { engine = 'sqlite' } = server;
   const skip = missing ?? (engines.includes(engine) ? undefined : `no ${engine}`);
   describe(title, skip === undefined ? {} : { skip }, () => {
-    const dashboard = {} as Dashboard;
+    const shop = {} as Shop;
+    const logs = {} as Deskbell;
     before(async () => {
-      const [browser, deskbell] = await Promise.all([launch(), serverOn(engine, await settings?.())]);
-      Object.assign(dashboard, {
-        deskbell,
-        open: (options?: WindowOptions) => open(browser, deskbell, options),
-      });
+      const [browser, deskbell] = await Promise.all([launch(), start(server)]);
+      Object.assign(logs, deskbell);
+      Object.assign(shop, await openShop(browser, deskbell));
     });
-    tests(dashboard);
+    afterEach(async (context) => {
+      const hasPassed = 'passed' in context && context.passed;
+      for (const window of [...openWindows])
+        await (hasPassed ? window.close() : window.page.context().close());
+      openWindows.clear();
+    });
+    reportFailures(logs);
+    tests(shop);
   });
 }
 
-/** All tests of a file share one browser and one server for each engine. */
+/**
+ * The server's clock stands still: an answer can be undone until a test lets it become due. It begins with the time of
+ * the browser, which goes on: the browser must not think that the minute is over.
+ */
+export function stopClock(shop: Shop, undoSeconds: number) {
+  before(() => shop.setUndoSeconds(undoSeconds));
+  beforeEach(() => {
+    shop.deskbell.clock.go();
+    shop.deskbell.clock.stop();
+  });
+  after(() => shop.deskbell.clock.go());
+  return async (id: string) => {
+    shop.deskbell.clock.jump(61);
+    await until('it is sent', async () => (await shop.read(id)).undo_until === null);
+  };
+}
+
+/** All tests share one browser, and each server is started once. */
 let launched: Promise<Browser> | undefined;
 const launch = () =>
   (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: START_TIMEOUT_MS }));
-const servers = new Map<Engine, Promise<Deskbell>>();
-const serverOn = (engine: Engine, settings: Record<string, string> = {}) => {
-  const server = servers.get(engine) ?? startDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true', ...settings });
-  servers.set(engine, server);
-  return server;
+const started = new Map<Server, Promise<Deskbell>>();
+const start = (server: Server) => {
+  const { engine = 'sqlite', settings } = server;
+  const create = async () => startDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true', ...(await settings?.()) });
+  const deskbell = started.get(server) ?? create();
+  started.set(server, deskbell);
+  return deskbell;
 };
 after(async () => {
   await (await launched)?.close();
-  for (const server of servers.values()) await (await server).close();
+  for (const server of started.values()) await (await server).close();
 });
 
+/** A new shop with the names of the demo's. */
+async function openShop(browser: Browser, deskbell: Deskbell): Promise<Shop> {
+  const shop = await newMerchant(deskbell);
+  await deskbell.database.run('update merchants set name = $2 where id = $1', [shop.id, 'Aurora Coffee']);
+  await deskbell.database.run('update users set name = $2 where id = $1', [shop.owner.id, 'Alma Reyes']);
+  const conversations: number[] = [];
+  for (const customer of CUSTOMERS) conversations.push(await shop.converse(customer));
+  const api: Shop['api'] = async (method, path, body) =>
+    deskbell.call(method, path, { token: await shop.token(), body });
+  const read = async (id: string) => (await api('GET', `/api/v1/notification/${id}`)).json;
+  const raise = async (body: object) =>
+    String(await shop.raise({ conversation_id: conversations[0], ...body }));
+  return {
+    deskbell,
+    merchant: shop,
+    conversations,
+    open: (options = {}) => open(browser, deskbell, { user: shop.owner, ...options }),
+    api,
+    read,
+    raise,
+    ask: (question = newQuestion(), { customer = 0, ...context } = {}) =>
+      raise({
+        notification_type: 'user_question_request',
+        conversation_id: conversations[customer],
+        context: { question, ...context },
+      }),
+    async answer(id, body) {
+      const { status, text } = await shop.answer(Number(id), body);
+      assert.equal(status, 200, text);
+    },
+    async readAnswered(id) {
+      for (;;) {
+        const notification = await read(id);
+        if (notification.status === 'answered') return notification;
+        await sleep(20);
+      }
+    },
+    setUndoSeconds: (undo_seconds) => api('PATCH', '/api/v1/merchant', { undo_seconds }),
+    colleague: async (name, role) => ({
+      ...(await shop.colleague(name, role)),
+      password: AURORA.password,
+    }),
+  };
+}
+
+/** Each is different, so that they are not in one row. */
+const newQuestion = () =>
+  `Is your decaf from ${LETTERS[asked % 26]}${LETTERS[Math.floor(asked++ / 26)]}ville organic?`;
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
+let asked = 0;
+
+const openWindows = new Set<Window>();
 /**
- * Profiles without a window, by their settings. A page in a new profile takes four times as much processor time as the
- * next page in a used one, because all of its script is loaded and compiled again.
+ * Profiles without a window, by their settings. To load a page takes five times as much processor time as to go to
+ * another one of the app, and in a new profile ten times as much.
  */
 const idleProfiles = new Map<string, Profile[]>();
 
 async function openProfile(browser: Browser, settings: BrowserContextOptions): Promise<Profile> {
   const context = await browser.newContext(settings);
   context.setDefaultTimeout(TIMEOUT_MS);
-  const profile: Profile = { context, page: await context.newPage(), report() {} };
+  await context.addInitScript(WITHOUT_ANIMATIONS);
+  const profile: Profile = { context, page: await context.newPage(), report() {}, state: '' };
   context.on('console', (message) => {
-    // Windows without a service worker refuse to register it, and say so.
-    const isBlocked = message.text().startsWith('Service Worker registration blocked');
-    if (['error', 'warning'].includes(message.type()) && !isBlocked) profile.report(message.text());
+    if (['error', 'warning'].includes(message.type())) profile.report(message.text());
   });
   context.on('weberror', (error) => profile.report(`thrown: ${error.error()}`));
   context.on('dialog', (dialog) => {
@@ -143,41 +255,44 @@ async function openProfile(browser: Browser, settings: BrowserContextOptions): P
   });
   context.on('request', (request) => {
     const url = new URL(request.url());
-    if (url.origin !== settings.baseURL && !['data:', 'blob:'].includes(url.protocol)) {
+    if (url.origin !== settings.baseURL && !['data:', 'blob:'].includes(url.protocol))
       profile.report(`request to ${url.origin}`);
-    }
   });
   await profile.page.goto(EMPTY_PAGE);
   return profile;
 }
 
-/** Removes everything that a window has left in its profile, and everything that the test has set. */
+/** Removes everything that a window has left in its profile. */
 async function empty({ context, page }: Profile): Promise<void> {
-  for (const other of context.pages()) if (other !== page) await other.close();
-  for (const event of ['request', 'domcontentloaded']) page.removeAllListeners(event);
   await page.goto(EMPTY_PAGE);
   await page.evaluate('localStorage.clear(); sessionStorage.clear()');
   await context.clearCookies();
 }
 
-async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions = {}): Promise<Window> {
+async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions): Promise<Window> {
   const {
     path = '/',
-    user = AURORA,
+    user = 'nobody',
     language,
     expectedErrors,
+    fresh = false,
     viewport = { width: 1280, height: 800 },
     ...contextOptions
   } = options;
   // A worker would keep files of an earlier test, and hide requests from it.
   const serviceWorkers = 'block' as const;
-  const settings = { baseURL: deskbell.url, locale: 'en-GB', serviceWorkers, ...contextOptions };
+  const settings = {
+    ...{ baseURL: deskbell.url, locale: 'en-GB', reducedMotion: 'reduce' as const, serviceWorkers },
+    ...contextOptions,
+  };
   const key = JSON.stringify(settings);
   const idle = idleProfiles.get(key) ?? [];
   idleProfiles.set(key, idle);
-  const profile = idle.pop() ?? (await openProfile(browser, settings));
+  const state = user === 'nobody' ? '' : JSON.stringify([user.email, language]);
+  const last = state === '' || fresh ? -1 : idle.findIndex((one) => one.state === state);
+  const profile =
+    (last >= 0 ? idle.splice(last, 1)[0] : idle.shift()) ?? (await openProfile(browser, settings));
   const { context, page } = profile;
-  let canBeReused = true;
   const errors: string[] = [];
   profile.report = (text) => {
     if (!expectedErrors?.test(text) && !BLOCKED_WORKER.test(text)) errors.push(text);
@@ -186,8 +301,9 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
 
   const window: Window = {
     page,
-    errors,
-    async signIn({ email, password } = AURORA) {
+    async signIn(given) {
+      const { email, password } = given ?? (user as Credentials);
+      profile.state = '';
       await page.getByLabel('Email').fill(email);
       await page.getByLabel('Password', { exact: true }).fill(password);
       await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -199,27 +315,37 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
       await other.goto(tabPath);
       return other;
     },
-    async installClock() {
-      // The clock stays in the profile.
-      canBeReused = false;
-      await page.clock.install();
-    },
     async close() {
+      openWindows.delete(window);
       profile.report = () => {};
+      for (const other of context.pages()) if (other !== page) await other.close();
       // What the page still loads is of no interest any more.
-      if (!page.isClosed()) await page.unrouteAll({ behavior: 'ignoreErrors' });
-      if (canBeReused && !page.isClosed()) {
-        await empty(profile);
+      if (page.isClosed()) await context.close();
+      else {
+        await page.unrouteAll({ behavior: 'ignoreErrors' });
+        for (const event of ['request', 'response', 'domcontentloaded']) page.removeAllListeners(event);
         idle.push(profile);
-      } else await context.close();
+      }
       assert.deepEqual(errors, []);
     },
   };
+  openWindows.add(window);
+  if (last >= 0 && (await page.evaluate<boolean>(IS_READY))) {
+    await goTo(page, path);
+    return window;
+  }
+  profile.report = () => {};
+  await empty(profile);
+  profile.report = (text) => {
+    if (!expectedErrors?.test(text) && !BLOCKED_WORKER.test(text)) errors.push(text);
+  };
+  profile.state = state;
   const stored: Record<string, string> = {};
   if (language) stored['deskbell.preferences'] = JSON.stringify({ language });
   if (user !== 'nobody') {
     // The same request as the sign-in form sends, with the same cookie.
-    const response = await context.request.post('/session/login', { headers: DASHBOARD_HEADERS, data: user });
+    const data = { email: user.email, password: user.password };
+    const response = await context.request.post('/session/login', { headers: DASHBOARD_HEADERS, data });
     assert.equal(response.status(), 200);
     // The dashboard stores a hint that a session cookie exists.
     stored['deskbell.session'] = '1';
@@ -228,6 +354,11 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
   await page.goto(path);
   if (user !== 'nobody') await page.locator('.nav').waitFor();
   return window;
+}
+
+/** Navigates within the app, as its links do. */
+export async function goTo(page: Page, path: string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`);
 }
 
 /** The list row of a notification. */
@@ -265,6 +396,8 @@ export async function becomes<T>(read: () => Promise<T>, expected: T): Promise<v
 export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });
 
+export const heading = (page: Page, name: string) => page.getByRole('heading', { name });
+
 /** The field with what the customer gets. */
 export const answerField = (page: Page) =>
   page.getByRole('textbox', { name: /^(.+ gets|Each customer gets)\b/ });
@@ -295,38 +428,27 @@ export const isInSight = (element: Locator): Promise<boolean> =>
     return hit !== null && one.contains(hit);
   });
 
-/** Each is different, also from the demo's of another customer, so that they are not in one row. */
-const newQuestion = () => ({
-  ...QUESTION,
-  context: {
-    question: `Is your decaf from ${LETTERS[asked % 26]}${LETTERS[Math.floor(asked++ / 26)]}ville organic?`,
-  },
-});
-const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
-let asked = 0;
-
-/** Aurora's API. */
-export function apiOf(dashboard: Dashboard) {
-  let signedIn: Promise<string> | undefined;
-  const signIn = () => (signedIn ??= dashboard.deskbell.signIn());
-  const api = async (method: string, path: string, body?: unknown) =>
-    dashboard.deskbell.call(method, path, { token: await signIn(), body });
-  const read = async (id: string) => (await api('GET', `/api/v1/notification/${id}`)).json;
-  return {
-    api,
-    read,
-    /** Waits until the answer is stored: the dashboard shows it before that. */
-    async readAnswered(id: string) {
-      for (;;) {
-        const notification = await read(id);
-        if (notification.status === 'answered') return notification;
-        await sleep(20);
-      }
-    },
-    /** How long answers can be undone from now on. Long enough for a slow machine, or 0. */
-    setUndoSeconds: (undo_seconds: number) => api('PATCH', '/api/v1/merchant', { undo_seconds }),
-    /** Creates a notification and returns its id. */
-    createNotification: async (body: unknown = newQuestion()) =>
-      (await raise(dashboard.deskbell, await signIn(), body)).split('/').at(-1)!,
-  };
+/** The paths of the requests from now on that match. */
+export function requestsOf(page: Page, isOne: (path: string, request: Request) => boolean): string[] {
+  const paths: string[] = [];
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (isOne(pathname, request)) paths.push(pathname);
+  });
+  return paths;
 }
+
+/** Which calls of the API change notifications. */
+export const changesOf = (page: Page) =>
+  requestsOf(
+    page,
+    (path, request) => request.method() !== 'GET' && /\/notification\/(?!\d+\/presence)/.test(path),
+  );
+
+/** The server performs the request, and its response waits for this. */
+export const holdResponse = (page: Page, path: string, work: () => Promise<unknown>) =>
+  page.route(path, async (route: Route) => {
+    const response = await route.fetch();
+    await work();
+    await route.fulfill({ response });
+  });

@@ -1,47 +1,77 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import AxeBuilder from '@axe-core/playwright';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
+import type { Turn } from '../../src/contract/timeline.ts';
 import { until } from '../support/shops.ts';
-import { answerField, apiOf, becomes, button, inBrowser, sentAnswer, waitUntilLive } from './browser.ts';
-import { animationsFinished } from './pages.ts';
+import { createChecks } from './axe.ts';
+import {
+  answerField,
+  becomes,
+  button,
+  goTo,
+  inBrowser,
+  inBrowserOn,
+  MOVED_CLOCK,
+  rowOf,
+  sentAnswer,
+  stopClock,
+  waitUntilLive,
+} from './browser.ts';
 
 /** Of the page. */
 const LOG = "document.querySelector('.conversation-log')";
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
+const LOST = /ERR_FAILED|Failed to load resource/;
 
-inBrowser('a question in its conversation', (dashboard) => {
-  const { api, setUndoSeconds } = apiOf(dashboard);
+inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
   let conversations = 0;
   const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  const messages = (count: number, times = 1) =>
+    Array.from({ length: count }, (_, n) => ({
+      ...{ from: n % 2 === 0 ? 'customer' : 'assistant', text: `Message ${n}. `.repeat(times).trim() },
+      at: ago(200 - n),
+    }));
+  const DEFAULT = [{ from: 'customer', text: 'And is it organic?', at: ago(60 * 24 * 2) }];
+  stopClock(shop, 0);
 
   /** A new customer who asks something, with what was said before. */
-  async function ask({ before = [] as object[], phone = '' } = {}) {
+  async function ask({ before = DEFAULT as object[], phone = '' } = {}) {
     conversations += 1;
-    const name = `Ana ${LETTERS[conversations]}`;
+    const letter = LETTERS[conversations]!;
+    const name = `Ana ${letter}`;
     const customer_phone = `+3464444${String(1000 + conversations)}`;
-    const created = await api('POST', '/api/v1/conversation/', {
-      ...{ reference: `browser-${conversations}`, customer_name: name, customer_phone },
+    const id = await shop.merchant.converse({ customer_name: name, customer_phone });
+    await shop.api('POST', `/api/v1/conversation/${id}/messages`, { messages: before });
+    const text = `Do you have ${letter}nise tea?`;
+    const notification = await shop.raise({
+      ...{ notification_type: 'user_question_request', conversation_id: id },
+      context: { question: text, ...(phone && { lead_phone: phone }) },
     });
-    const id: number = created.json.id;
-    if (before.length > 0) await api('POST', `/api/v1/conversation/${id}/messages`, { messages: before });
-    const text = `Do you have ${LETTERS[conversations]}nise tea?`;
-    const context = { question: text, ...(phone && { lead_phone: phone }) };
-    const raised = await api('POST', '/api/v1/notification/request', {
-      ...{ notification_type: 'user_question_request', conversation_id: id, context },
-    });
-    const notification: string = raised.headers.get('location')!.split('/').at(-1)!;
-    return { id, name, text, notification };
+    return { id, name, text, phone: customer_phone, notification };
   }
-  const turns = (page: Page) => page.locator('.conversation-log .turn');
-  const writing = (page: Page, name: string) => page.getByRole('textbox', { name: `Write to ${name}` });
-  const timeline = async (id: number) =>
-    (await api('GET', `/api/v1/conversation/${id}/timeline`)).json.items as {
-      text: string;
-      reply_to: { text: string } | null;
-    }[];
+  type Asked = Awaited<ReturnType<typeof ask>>;
+  const open = ({ notification }: Asked, options = {}) =>
+    shop.open({ path: `/inbox/${notification}`, ...options });
+  const turns = (page: Page, hasText = '') => page.locator('.conversation-log .turn', { hasText });
+  const writing = (page: Page, { name }: Asked) => page.getByRole('textbox', { name: `Write to ${name}` });
+  const quote = (page: Page, text: string) => page.getByRole('button', { name: `Quote “${text}”` }).click();
+  /** What the shop has written, and what it quotes. */
+  const sent = async ({ id }: Asked) =>
+    ((await shop.api('GET', `/api/v1/conversation/${id}/timeline`)).json.items as Turn[])
+      .filter(({ from }) => from === 'merchant')
+      .map(({ text, reply_to }) => [text, reply_to?.text]);
+  /** The server performs the first request to send a message, and its response is lost. */
+  async function loseResponse(page: Page): Promise<string[]> {
+    const keys: string[] = [];
+    await page.route(/\/conversation\/\d+\/send$/, async (route) => {
+      keys.push(route.request().headers()['idempotency-key'] ?? '');
+      const response = await route.fetch();
+      await (keys.length === 1 ? route.abort() : route.fulfill({ response }));
+    });
+    return keys;
+  }
 
-  it('stands marked among what was said, with the days, and shows at once what the customer writes', async () => {
+  it('stands marked among what was said, with the days, its answer after it, and what the customer writes now', async () => {
     const [day] = ago(60 * 24 * 3).split('T');
     const asked = await ask({
       before: [
@@ -49,114 +79,187 @@ inBrowser('a question in its conversation', (dashboard) => {
         { from: 'assistant', text: 'How can I help?', at: `${day}T12:01:00.000Z` },
       ],
     });
-    const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
-    const { page } = window;
+    const { page } = await open(asked);
+    const { check, violationsByPage } = createChecks(page);
     await page.getByText('How can I help?').waitFor();
-    assert.deepEqual(await page.locator('.turn[data-from="customer"] .question-text').allTextContents(), [
-      asked.text,
-    ]);
+    const questions = page.locator('.turn[data-from="customer"] .question-text');
+    assert.deepEqual(await questions.allTextContents(), [asked.text]);
     assert.equal(await page.locator('.turn[data-marked]').count(), 1);
     assert.equal(await page.locator('.conversation-day').count(), 2);
     assert.equal(await page.locator('.conversation-day').last().textContent(), 'today');
-    await animationsFinished(page);
-    assert.deepEqual((await new AxeBuilder({ page }).analyze()).violations, []);
     // Live: the customer writes.
     await waitUntilLive(page);
-    await api('POST', `/api/v1/simulator/${asked.id}`, { text: 'Hello again, are you open?' });
-    await page.locator('.turn', { hasText: 'Hello again, are you open?' }).waitFor();
-    await window.close();
+    await shop.api('POST', `/api/v1/simulator/${asked.id}`, { text: 'Hello again, are you open?' });
+    await turns(page, 'Hello again, are you open?').waitFor();
+
+    await shop.answer(asked.notification, 'In boxes and in bags.');
+    await shop.deskbell.allSent();
+    const turn = page.locator('.turn[data-answer]');
+    await turn.getByText('In boxes and in bags.').waitFor();
+    await turn.locator('.ticks').waitFor();
+    await turn.getByText('Alma Reyes').waitFor();
+    assert.equal(await page.getByText('In boxes and in bags.').count(), 1);
+    const froms = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.conversation-log .turn')].map(({ dataset }) => dataset.from)`,
+    );
+    assert.deepEqual([froms[0], froms.at(-1)], ['customer', 'merchant']);
+    const delivery = page.locator('.sent-answer details', { hasText: 'Delivery' });
+    await delivery.getByText('Delivery: Delivered').click();
+    await delivery.locator('.steps li').first().waitFor();
+    await page.locator('.sent-answer .learned').waitFor();
+    await check('a conversation with an answer');
+    assert.deepEqual(violationsByPage, {});
   });
 
-  it('loads what was said earlier when the user scrolls up, and stays where the user reads', async () => {
-    const before = Array.from({ length: 80 }, (_, n) => ({
-      ...{ from: n % 2 === 0 ? 'customer' : 'assistant', text: `Message ${n}.`, at: ago(200 - n) },
-    }));
-    const asked = await ask({ before });
-    const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
-    const { page } = window;
+  it('loads what was said earlier when I scroll up, stays where I read, and scrolls in its pane at every width', async () => {
+    const asked = await ask({ before: messages(80) });
+    const { page } = await open(asked);
     await turns(page).nth(10).waitFor();
+    await page.locator('.turn[data-marked]').waitFor();
+    const hidden = (element: string) =>
+      page.evaluate<number>(`${element}.scrollHeight - ${element}.clientHeight`);
+    for (const [width, height] of [
+      [1400, 900],
+      [1100, 800],
+      [390, 844],
+      [1280, 800],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await until('the conversation is long', async () => (await hidden(LOG)) > 0);
+      await becomes(() => hidden('document.scrollingElement'), 0);
+      await becomes(() => hidden("document.querySelector('.content')"), 0);
+    }
     const loaded = await turns(page).count();
     assert.ok(loaded < 60, `${loaded}`);
-    await page.locator('.turn[data-marked]').waitFor();
-    const first = await turns(page).first().textContent();
     await page.evaluate(`${LOG}.scrollTop = 0`);
     await page.getByText('Message 0.', { exact: true }).waitFor();
     assert.equal(await turns(page).count(), 81);
     assert.ok((await page.evaluate<number>(`${LOG}.scrollTop`)) > 100, 'it has not jumped to the top');
-    assert.notEqual(await turns(page).first().textContent(), first);
-    await window.close();
   });
 
-  for (const [width, height] of [
-    [1400, 900],
-    [1100, 800],
-    [390, 844],
-  ] as const) {
-    it(`scrolls inside its pane, and the page stays where it is, at ${width} pixels`, async () => {
-      const before = Array.from({ length: 40 }, (_, n) => ({
-        ...{ from: n % 2 === 0 ? 'customer' : 'assistant', text: `Message ${n}.`, at: ago(200 - n) },
-      }));
-      const asked = await ask({ before });
-      const viewport = { width, height };
-      const window = await dashboard.open({ path: `/inbox/${asked.notification}`, viewport });
-      const { page } = window;
-      await turns(page).nth(10).waitFor();
-      await page.locator('.turn[data-marked]').waitFor();
-      const hidden = (element: string) =>
-        page.evaluate<number>(`${element}.scrollHeight - ${element}.clientHeight`);
-      assert.ok((await hidden(LOG)) > 0, 'the conversation is long');
-      assert.equal(await hidden('document.scrollingElement'), 0);
-      assert.equal(await hidden("document.querySelector('.content')"), 0);
-      await window.close();
-    });
-  }
+  it('is answered with a quote that I choose, also after an undo, or without it if I remove it', async () => {
+    const asked = await ask();
+    await shop.setUndoSeconds(60);
+    const { page } = await open(asked, { fresh: true });
+    const text = 'And is it organic?';
+    const quoted = page.locator('.answer .composer-quote', { hasText: text });
+    await quote(page, text);
+    await quoted.waitFor();
+    await answerField(page).fill('All of it is.');
+    await button(page, 'Send answer').click();
+    await page.locator('.toast-undo').first().click();
+    await quoted.waitFor();
+    await becomes(() => answerField(page).inputValue(), 'All of it is.');
+    await button(page, 'Send answer').click();
+    await shop.readAnswered(asked.notification);
+    assert.deepEqual(await sent(asked), [['All of it is.', text]]);
+
+    // Without the message, too: it is a turn, with the time that is left and the way back below it.
+    const later = await ask();
+    await shop.answer(later.notification, { answer: 'Held for now.', undo_seconds: 60 });
+    await goTo(page, `/inbox/${later.notification}`);
+    await page.locator('.turn[data-answer]', { hasText: 'Held for now.' }).waitFor();
+    const held = page.locator('.sent-answer .held-answer', { hasText: 'Will be sent in' });
+    await held.getByRole('button', { name: 'Undo', exact: true }).click();
+    await becomes(() => answerField(page).inputValue(), 'Held for now.');
+    await turns(page, 'Held for now.').waitFor({ state: 'detached' });
+
+    const other = await ask();
+    await goTo(page, `/inbox/${other.notification}`);
+    await quote(page, text);
+    await button(page, 'Remove the quote').click();
+    await answerField(page).fill('We have.');
+    await button(page, 'Send answer').click();
+    await shop.readAnswered(other.notification);
+    const [row] = await shop.deskbell.database.all<{ reply_to: number | null }>(
+      'select reply_to from deliveries where conversation_id = $1',
+      [other.id],
+    );
+    assert.equal(row!.reply_to, null);
+    await shop.setUndoSeconds(0);
+  });
 
   it('is followed by a message that quotes the customer, can be undone, and is sent', async () => {
-    const asked = await ask({ before: [{ from: 'customer', text: 'And is it organic?', at: ago(30) }] });
-    await setUndoSeconds(60);
-    await api('POST', `/api/v1/notification/${asked.notification}/answer`, {
-      answer: 'We have it in boxes.',
-    });
-    const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
-    const { page } = window;
-    await page.getByRole('button', { name: 'Quote “And is it organic?”' }).click();
-    await page.locator('.composer-quote', { hasText: 'And is it organic?' }).waitFor();
-    await writing(page, asked.name).fill('It is, from Spain.');
+    const asked = await ask();
+    await shop.answer(asked.notification, 'We have it in boxes.');
+    await shop.setUndoSeconds(60);
+    const { page } = await open(asked, { fresh: true });
+    const composerQuote = page.locator('.composer-quote', { hasText: 'And is it organic?' });
+    const sentTurn = turns(page, 'It is, from Spain.');
+    await quote(page, 'And is it organic?');
+    await composerQuote.waitFor();
+    await writing(page, asked).fill('It is, from Spain.');
     await page.keyboard.press('Control+Enter');
-    await page.locator('.turn', { hasText: 'It is, from Spain.' }).waitFor();
-    await becomes(() => writing(page, asked.name).inputValue(), '');
+    await sentTurn.waitFor();
+    await becomes(() => writing(page, asked).inputValue(), '');
     await page.locator('.toast-undo').click();
     await page.getByText('Taken back. Nothing was sent.').waitFor();
-    await page.locator('.turn', { hasText: 'It is, from Spain.' }).waitFor({ state: 'detached' });
-    await becomes(() => writing(page, asked.name).inputValue(), 'It is, from Spain.');
-    await page.locator('.composer-quote', { hasText: 'And is it organic?' }).waitFor();
+    await sentTurn.waitFor({ state: 'detached' });
+    await becomes(() => writing(page, asked).inputValue(), 'It is, from Spain.');
+    await composerQuote.waitFor();
     await button(page, 'Send').click();
-    const sent = page.locator('.turn', { hasText: 'It is, from Spain.' });
-    await sent.locator('.turn-quote', { hasText: 'And is it organic?' }).waitFor();
-    const stored = (await timeline(asked.id)).filter(({ text }) => text === 'It is, from Spain.');
-    assert.deepEqual(
-      stored.map(({ reply_to }) => reply_to?.text),
-      ['And is it organic?'],
-    );
-    dashboard.deskbell.clock.jump(61);
-    await sent.locator('.ticks').waitFor();
-    await setUndoSeconds(5);
-    await window.close();
+    await sentTurn.locator('.turn-quote', { hasText: 'And is it organic?' }).waitFor();
+    assert.deepEqual((await sent(asked)).at(-1), ['It is, from Spain.', 'And is it organic?']);
+    shop.deskbell.clock.jump(61);
+    await sentTurn.locator('.ticks').waitFor();
+    await shop.setUndoSeconds(0);
+  });
+
+  it('is followed by a message that is sent once, although the first response is lost and I try again', async () => {
+    const asked = await ask();
+    await shop.answer(asked.notification, 'In boxes.');
+    const { page } = await open(asked, { fresh: true, expectedErrors: LOST });
+    const keys = await loseResponse(page);
+    await writing(page, asked).fill('And in bags.');
+    await button(page, 'Send').click();
+    await page.locator('.composer [role="alert"]').waitFor();
+    assert.equal(await writing(page, asked).inputValue(), 'And in bags.');
+    // Also after a reload.
+    await page.reload();
+    await writing(page, asked).waitFor();
+    await button(page, 'Send').click();
+    // The first request has stored it: it may be shown before the second one.
+    await becomes(() => writing(page, asked).inputValue(), '');
+    await turns(page, 'And in bags.').waitFor();
+    assert.equal(keys.length, 2);
+    assert.equal(keys[0], keys[1]);
+    // Another message has another key.
+    await writing(page, asked).fill('And loose.');
+    await button(page, 'Send').click();
+    await turns(page, 'And loose.').waitFor();
+    assert.notEqual(keys[2], keys[0]);
+    const texts = (await sent(asked)).map(([text]) => text);
+    assert.deepEqual(texts, ['In boxes.', 'And in bags.', 'And loose.']);
+  });
+
+  it('that somebody else answers is followed by my text once, although the first response is lost', async () => {
+    const asked = await ask();
+    const { page } = await open(asked, { expectedErrors: LOST });
+    await waitUntilLive(page);
+    await answerField(page).fill('In bags, too.');
+    await shop.answer(asked.notification, 'In boxes.');
+    const keys = await loseResponse(page);
+    await button(page, 'Send as a follow-up').click();
+    await button(page, 'Send as a follow-up').click();
+    await sentAnswer(page).waitFor();
+    assert.deepEqual([keys.length, new Set(keys).size], [2, 1]);
+    const texts = (await sent(asked)).map(([text]) => text);
+    assert.deepEqual(texts, ['In boxes.', 'In bags, too.']);
+    await turns(page, 'In bags, too.').waitFor();
   });
 
   it('can be written about without answering it, with a saved reply and an emoji, by keyboard', async () => {
     const asked = await ask();
-    const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
-    const { page } = window;
+    const { page } = await open(asked);
     await button(page, 'Write without answering').click();
     const composer = page.locator('.composer');
-    await writing(page, asked.name).fill('One moment. ');
+    await writing(page, asked).fill('One moment. ');
     // It closes again, and loses nothing.
     await button(page, 'Back to the answer').click();
     await composer.waitFor({ state: 'detached' });
     await page.locator('.write-instead:focus').waitFor();
     await page.keyboard.press('Enter');
-    await becomes(() => writing(page, asked.name).inputValue(), 'One moment. ');
+    await becomes(() => writing(page, asked).inputValue(), 'One moment. ');
     await composer.getByRole('button', { name: 'Saved replies' }).click();
     await button(page, 'New saved reply').click();
     const dialog = page.getByRole('dialog', { name: 'Saved replies' });
@@ -164,99 +267,120 @@ inBrowser('a question in its conversation', (dashboard) => {
     await dialog.getByLabel('Text', { exact: true }).fill('I will look, {{name}}!');
     await dialog.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('button', { name: /^Promise/ }).click();
-    await becomes(() => writing(page, asked.name).inputValue(), `One moment. I will look, ${asked.name}!`);
+    const written = `One moment. I will look, ${asked.name}!`;
+    await becomes(() => writing(page, asked).inputValue(), written);
     await composer.getByRole('button', { name: 'Emoji' }).focus();
     await page.keyboard.press('Enter');
     await page.locator('.emoji-grid button').first().waitFor();
     await page.locator('.emoji-grid button:focus').waitFor();
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('Enter');
-    await becomes(() => writing(page, asked.name).inputValue(), `One moment. I will look, ${asked.name}!😊`);
+    await becomes(() => writing(page, asked).inputValue(), `${written}😊`);
     // A draft survives a reload.
     await page.reload();
-    await writing(page, asked.name).waitFor();
-    await button(page, 'Send$')
-      .or(composer.getByRole('button', { name: /^Send/ }))
-      .last()
-      .click();
-    await page.locator('.turn', { hasText: 'One moment.' }).waitFor();
+    await writing(page, asked).waitFor();
+    await composer.getByRole('button', { name: /^Send/ }).last().click();
+    await turns(page, 'One moment.').waitFor();
     await answerField(page).waitFor();
-    await window.close();
-  });
 
-  it('shows who speaks: a person takes the conversation over and hands it back', async () => {
-    const asked = await ask();
-    const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
-    const { page } = window;
+    // A person takes the conversation over. A colleague hands it back elsewhere: it is shown at once.
     await button(page, 'Take over').click();
     await page.getByText('Alma Reyes took over now. The assistant is silent.').waitFor();
-    const { taken_over } = (await api('GET', `/api/v1/conversation/${asked.id}`)).json;
+    const { taken_over } = (await shop.api('GET', `/api/v1/conversation/${asked.id}`)).json;
     assert.equal(taken_over.by, 'Alma Reyes');
-    // Handed back by a colleague elsewhere: it is shown at once.
     await waitUntilLive(page);
-    await api('DELETE', `/api/v1/conversation/${asked.id}/takeover`);
+    await shop.api('DELETE', `/api/v1/conversation/${asked.id}/takeover`);
     await button(page, 'Take over').waitFor();
-    await window.close();
   });
 
   it('offers no message to the conversation’s customer if somebody else asked', async () => {
     const asked = await ask({ phone: '+34655112233' });
-    await api('POST', `/api/v1/notification/${asked.notification}/answer`, {
-      answer: 'We have it in boxes.',
-    });
-    const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
-    const { page } = window;
+    await shop.answer(asked.notification, 'We have it in boxes.');
+    const { page } = await open(asked);
     await page.getByText(/This question came from \+34655112233/).waitFor();
-    assert.equal(await writing(page, asked.name).count(), 0);
-    await window.close();
+    assert.equal(await writing(page, asked).count(), 0);
   });
 
-  it('takes my text as a follow-up, if somebody else answers while I write', async () => {
-    const asked = await ask();
-    const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
-    const { page } = window;
-    await waitUntilLive(page);
-    await answerField(page).fill('And in bags.');
-    await api('POST', `/api/v1/notification/${asked.notification}/answer`, {
-      answer: 'We have it in boxes.',
-    });
-    await button(page, 'Send as a follow-up').click();
-    await page.locator('.turn[data-from="merchant"]', { hasText: 'And in bags.' }).waitFor();
-    await sentAnswer(page).waitFor();
-    assert.deepEqual(
-      (await timeline(asked.id)).map(({ text }) => text),
-      [asked.text, 'We have it in boxes.', 'And in bags.'],
-    );
-    await window.close();
-  });
-
-  it('keeps Send in sight on a phone, also when little room is left above the keyboard', async () => {
-    const before = Array.from({ length: 20 }, (_, n) => ({
-      ...{ from: n % 2 === 0 ? 'customer' : 'assistant', text: `Message ${n}. `.repeat(8), at: ago(200 - n) },
-    }));
-    const asked = await ask({ before });
-    const window = await dashboard.open({
-      ...{ path: `/inbox/${asked.notification}`, viewport: { width: 390, height: 844 } },
-    });
-    const { page } = window;
+  it('keeps the field and Send in sight on a phone with its keyboard open, and counts the time left in colour', async () => {
+    const asked = await ask({ before: messages(20, 8) });
+    const { page } = await open(asked, { viewport: { width: 390, height: 844 } });
     await turns(page).nth(5).waitFor();
+    const boxOf = async (one: Locator) => (await one.boundingBox())!;
     for (const height of [844, 430]) {
       await page.setViewportSize({ width: 390, height });
       // As a phone does when its keyboard opens.
       await answerField(page).blur();
       await answerField(page).focus();
-      const [send, field] = [button(page, 'Send answer'), answerField(page)];
       await until(`Send is in the ${height} that are left, below the field`, async () => {
-        const box = (await send.boundingBox())!;
-        const { y } = (await field.boundingBox())!;
-        return box.y >= 0 && box.y + box.height <= height && y < box.y;
+        const box = await boxOf(button(page, 'Send answer'));
+        return box.y >= 0 && box.y + box.height <= height && (await boxOf(answerField(page))).y < box.y;
       });
     }
-    assert.equal(
-      await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
-      true,
-      'nothing is wider than the screen',
+    const fits = await page.evaluate('document.documentElement.scrollWidth <= innerWidth');
+    assert.equal(fits, true, 'nothing is wider than the screen');
+
+    const answered = await ask();
+    await shop.answer(answered.notification, 'In boxes.');
+    // It can be answered for nine and a half minutes.
+    await shop.deskbell.database.run(
+      `insert into simulator_messages (merchant_id, phone, from_customer, content, at)
+        values ($1, $2, 1, 'Hello', $3)`,
+      [shop.merchant.id, answered.phone, ago(24 * 60 - 9.5)],
     );
-    await window.close();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await goTo(page, `/inbox/${answered.notification}`);
+    const notice = page.locator('.window-notice[data-state="urgent"]');
+    const text = (await notice.textContent())!;
+    assert.match(text, /^You can write to .* for \d:\d\d\./);
+    await until('the notice is in sight', async () => {
+      const { y } = await boxOf(notice);
+      return y > 0 && y < 600;
+    });
+    await page.locator('.window-notice', { hasNotText: text }).waitFor();
+    await page.setViewportSize({ width: 390, height: 420 });
+    await writing(page, answered).click();
+    await writing(page, answered).fill('One.\nTwo.\nThree.');
+    await until('the field, Send and what was said last are in sight', async () => {
+      const [field, send] = [
+        await boxOf(writing(page, answered)),
+        await boxOf(page.locator('.composer-send')),
+      ];
+      const last = await boxOf(turns(page).last());
+      const isInSight = ({ y, height }: typeof field) => y >= 0 && y + height <= 420;
+      const end = last.y + last.height;
+      return isInSight(field) && isInSight(send) && end > 0 && end <= field.y;
+    });
+  });
+});
+
+inBrowser('erasing a customer', (shop) => {
+  it('needs the name to be typed, says what stays, and is offered only to owners', async () => {
+    const conversation_id = await shop.merchant.converse({ customer_name: 'Marta Gil' });
+    const id = await shop.raise({
+      ...{ notification_type: 'user_question_request', conversation_id },
+      context: { question: 'Do you repair old clocks?' },
+    });
+    const theirs = await shop.open({ path: `/inbox/${id}`, user: await shop.colleague() });
+    await theirs.page.getByRole('heading', { name: 'Marta Gil' }).waitFor();
+    assert.equal(await theirs.page.getByText('Erase this customer…').count(), 0);
+    await theirs.close();
+
+    const { page } = await shop.open({ path: `/inbox/${id}`, expectedErrors: /404/ });
+    const { check, violationsByPage } = createChecks(page);
+    await page.getByText('More details').click();
+    await page.getByRole('button', { name: 'Erase this customer…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Erase Marta Gil?' });
+    await dialog.getByText('This cannot be undone.').waitFor();
+    const erase = dialog.getByRole('button', { name: 'Erase for good', exact: true });
+    assert.equal(await erase.isDisabled(), true);
+    await dialog.getByRole('textbox').fill('Marta');
+    assert.equal(await erase.isDisabled(), true);
+    await check('the question before a customer is erased');
+    assert.deepEqual(violationsByPage, {});
+    await dialog.getByRole('textbox').fill('Marta Gil');
+    await erase.click();
+    await page.locator('.toast', { hasText: 'The customer is being erased.' }).waitFor();
+    assert.equal((await shop.api('GET', `/api/v1/conversation/${conversation_id}`)).status, 404);
+    await rowOf(page, id).waitFor({ state: 'detached' });
   });
 });

@@ -1,112 +1,86 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { QUESTION, SUPPORT } from '../support/server.ts';
+import { SUPPORT } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 import {
   answerField,
-  apiOf,
   becomes,
   button,
+  CUSTOMERS,
   focused,
+  goTo,
   inBrowser,
   isInSight,
   rowOf,
   sentAnswer,
-  turnOnShortcuts,
+  typeUntilSeen,
   waitUntilLive,
 } from './browser.ts';
 
-const isTyping = (page: Page) => page.evaluate<boolean>("document.activeElement.matches('textarea')");
+const scrollOf = (page: Page) => page.evaluate<number>("document.querySelector('.list').scrollTop");
 
-inBrowser('the inbox', (dashboard) => {
-  const { api, read, readAnswered, createNotification, setUndoSeconds } = apiOf(dashboard);
-  before(() => setUndoSeconds(0));
+inBrowser('the inbox', (shop) => {
+  before(() => shop.setUndoSeconds(0));
 
-  it('a new question appears in two windows without a reload, and disappears from both when it is answered', async () => {
-    const windows = await Promise.all([dashboard.open(), dashboard.open()]);
-    await Promise.all(windows.map(({ page }) => waitUntilLive(page)));
-    const id = await createNotification();
-    await Promise.all(windows.map(({ page }) => rowOf(page, id).waitFor()));
-    await api('POST', `/api/v1/notification/${id}/answer`, { resolve_only: true });
-    await Promise.all(windows.map(({ page }) => rowOf(page, id).waitFor({ state: 'detached' })));
-    for (const window of windows) await window.close();
+  it('shows a new question in seven tabs without a reload, also after the first is closed, until it is answered', async () => {
+    const window = await shop.open({ fresh: true });
+    const testPhone = await window.tab(`/test-phone/${shop.conversations[1]}`);
+    const tabs = [window.page, testPhone];
+    for (let n = 0; n < 5; n += 1) tabs.push(await window.tab('/inbox'));
+    await Promise.all(tabs.map(waitUntilLive));
+    const [, , ...others] = tabs;
+    const first = await shop.ask();
+    await Promise.all([window.page, ...others].map((page) => rowOf(page, first).waitFor()));
+    // A question on the test phone that the assistant cannot answer is there at once, too.
+    await testPhone.getByRole('textbox').fill('Do you repair espresso machines?');
+    await testPhone.keyboard.press('Enter');
+    await testPhone.getByText('ask a colleague').waitFor();
+    await window.page.getByText('Do you repair espresso machines?').first().waitFor();
+    await window.page.close();
+    await shop.answer(first, { resolve_only: true });
+    const second = await shop.ask();
+    for (const page of others) {
+      await rowOf(page, first).waitFor({ state: 'detached' });
+      await rowOf(page, second).waitFor();
+    }
   });
 
-  it('answering a question sends the answer to the customer and teaches it to the assistant', async () => {
-    const id = await createNotification({
-      ...QUESTION,
-      context: { question: 'Do you have chicory coffee?' },
-    });
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+  it('takes an answer, which the customer gets and the assistant learns', async () => {
+    const id = await shop.ask('Do you have chicory coffee?');
+    const { page } = await shop.open({ path: `/inbox/${id}` });
     await answerField(page).fill('Yes, roasted in León.');
     await button(page, 'Send answer').click();
-    await readAnswered(id);
-    await page.goto(`/inbox/${id}`);
+    await shop.readAnswered(id);
+    await goTo(page, `/inbox/${id}`);
     await sentAnswer(page).waitFor();
     await page.getByText('Delivered').first().waitFor();
-    assert.deepEqual((await read(id)).answer.answer, 'Yes, roasted in León.');
-    const [document] = (await api('GET', '/api/v1/knowledge/?q=chicory')).json;
+    assert.equal((await shop.read(id)).answer.answer, 'Yes, roasted in León.');
+    const [document] = (await shop.api('GET', '/api/v1/knowledge/?q=chicory')).json;
     assert.equal(document.body, 'Yes, roasted in León.');
-    await window.close();
+
+    // On paper there is only the question and its answer.
+    await page.emulateMedia({ media: 'print' });
+    for (const visible of ['.question-text', '.turn[data-answer]', '.pane-customer h2'])
+      await page.locator(visible).first().waitFor();
+    for (const hidden of ['.nav', '.inbox-list', '.pane-actions', '.composer', '.notes', '.takeover'])
+      assert.equal(await page.locator(hidden).isVisible(), false, hidden);
+    await page.emulateMedia({ media: 'screen' });
+
+    // What deletes it is last among the commands, so that a quick Enter does not delete it.
+    await page.keyboard.press('Control+k');
+    const palette = page.getByRole('dialog');
+    const commands = palette.getByRole('option');
+    await commands.first().waitFor();
+    assert.equal(await commands.last().textContent(), 'Delete');
+    assert.notEqual(await palette.getByRole('option', { selected: true }).textContent(), 'Delete');
+    await page.keyboard.press('Escape');
   });
 
-  it('an answer from which the assistant learns nothing is sent as any other', async () => {
-    const id = await createNotification({
-      ...QUESTION,
-      context: { question: 'Is there parking at the roastery?' },
-    });
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
-    await answerField(page).fill('Right behind it.');
-    await page.getByRole('combobox', { name: 'The assistant learns' }).selectOption({ label: 'Nothing' });
-    await button(page, 'Send answer').click();
-    const { delivery } = await readAnswered(id);
-    assert.equal((await api('GET', `/api/v1/delivery/${delivery.id}`)).json.mode, 'reply');
-    assert.deepEqual((await api('GET', '/api/v1/knowledge/?q=parking')).json, []);
-    await window.close();
-  });
-
-  it('a cancelled message is shown as cancelled, without ticks and without more polling', async () => {
-    const id = await createNotification();
-    await api('POST', `/api/v1/notification/${id}/answer`, { answer: 'Yes.' });
-    await dashboard.deskbell.allSent();
-    const { delivery } = await read(id);
-    const window = await dashboard.open();
-    const { page } = window;
-    await window.installClock();
-    let requests = 0;
-    await page.route(`**/api/v1/delivery/${delivery.id}`, async (route) => {
-      requests += 1;
-      const response = await route.fetch();
-      const body = await response.json();
-      const at = new Date().toISOString();
-      const timeline = [...body.timeline, { at, state: 'cancelled', note: null, code: null }];
-      await route.fulfill({ response, json: { ...body, state: 'cancelled', timeline } });
-    });
-    await page.goto(`/inbox/${id}`);
-    const lastStep = page.locator('.steps li').last();
-    await lastStep.getByText('Cancelled').waitFor();
-    assert.equal(await lastStep.locator('.ticks').count(), 0);
-    assert.equal(await button(page, 'Send again').count(), 0);
-    // A new connection loads everything again, a moment after it is shown as live.
-    await waitUntilLive(page);
-    await page.clock.runFor(1000);
-    // What the page has asked for before this is counted.
-    const countAll = () => page.evaluate(`fetch('/healthz').then((response) => response.text())`);
-    await countAll();
-    const requestsBefore = requests;
-    await page.clock.fastForward(10_000);
-    await countAll();
-    assert.equal(requests, requestsBefore);
-    await window.close();
-  });
-
-  it('a support request takes a reply and notes, and only the reply is sent', async () => {
-    const id = await createNotification(SUPPORT);
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
+  it('takes a reply and notes to a support request, and only the reply is sent', async () => {
+    const { notification_type, context } = SUPPORT;
+    const id = await shop.raise({ notification_type, context });
+    const { page } = await shop.open({ path: `/inbox/${id}` });
     const notes = page.getByRole('textbox', { name: 'Private notes' });
     await answerField(page).fill('A new one leaves today.');
     await button(page, 'Send reply').click();
@@ -118,159 +92,75 @@ inBrowser('the inbox', (dashboard) => {
     await becomes(() => isInSight(notes), true);
     await notes.fill('Ask the carrier.');
     await button(page, 'Send reply').click();
-    const { answer, delivery } = await readAnswered(id);
+    const { answer, delivery } = await shop.readAnswered(id);
     assert.equal(answer.resolution_notes, 'Ask the carrier.');
-    assert.equal(
-      (await api('GET', `/api/v1/delivery/${delivery.id}`)).json.content,
-      'A new one leaves today.',
-    );
-    await window.close();
+    const { content } = (await shop.api('GET', `/api/v1/delivery/${delivery.id}`)).json;
+    assert.equal(content, 'A new one leaves today.');
   });
 
-  it('a long question is shortened so that the answer field stays visible, and can be expanded', async () => {
-    const id = await createNotification({
-      ...QUESTION,
-      context: { question: 'Are the beans from León? '.repeat(160) },
-    });
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
-    const fieldTop = async () => (await answerField(page).boundingBox())!.y;
+  it('shortens a long question so that the answer field stays visible, and shows all of it on demand', async () => {
+    const id = await shop.ask('Are the beans from León? '.repeat(160));
+    const { page } = await shop.open({ path: `/inbox/${id}` });
+    const isFieldInSight = () =>
+      until('the field is in sight', async () => (await answerField(page).boundingBox())!.y < 800);
     await button(page, 'Show all').waitFor();
-    await until('the field is in sight', async () => (await fieldTop()) < 800);
+    await isFieldInSight();
     await button(page, 'Show all').click();
     await button(page, 'Show less').waitFor();
     // The conversation scrolls by itself.
-    await until('the field is in sight', async () => (await fieldTop()) < 800);
+    await isFieldInSight();
     await button(page, 'Show less').press('Enter');
     await button(page, 'Show all').waitFor();
     await becomes(() => focused(page), 'Show all');
-    await until('the field is in sight', async () => (await fieldTop()) < 800);
-    await window.close();
+    await isFieldInSight();
   });
 
-  it('a single key inserts a similar answer', async () => {
-    const id = await createNotification({
-      ...QUESTION,
-      context: { question: 'Do you grind the beans for a moka pot?' },
+  it('shows a cancelled message as cancelled, without ticks and without asking for it again', async () => {
+    const id = await shop.ask();
+    await shop.answer(id, 'Yes.');
+    await shop.deskbell.allSent();
+    const { delivery } = await shop.read(id);
+    const { page } = await shop.open({ path: '/overview' });
+    await page.clock.install();
+    let requests = 0;
+    await page.route(`**/api/v1/delivery/${delivery.id}`, async (route) => {
+      requests += 1;
+      const response = await route.fetch();
+      const body = await response.json();
+      const at = new Date().toISOString();
+      const timeline = [...body.timeline, { at, state: 'cancelled', note: null, code: null }];
+      await route.fulfill({ response, json: { ...body, state: 'cancelled', timeline } });
     });
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
-    await page.locator('.suggestion').first().waitFor();
-    await turnOnShortcuts(page);
-    await page.keyboard.press('1');
-    await until('it is inserted', async () => /moka/i.test(await answerField(page).inputValue()));
-    await window.close();
+    await goTo(page, `/inbox/${id}`);
+    const lastStep = page.locator('.steps li').last();
+    await lastStep.getByText('Cancelled').waitFor();
+    assert.equal(await lastStep.locator('.ticks').count(), 0);
+    assert.equal(await button(page, 'Send again').count(), 0);
+    const countAll = () => page.evaluate(`fetch('/healthz').then((response) => response.text())`);
+    await page.clock.runFor(1000);
+    // What the page has asked for before this is counted.
+    await countAll();
+    const requestsBefore = requests;
+    await page.clock.fastForward(10_000);
+    await countAll();
+    assert.equal(requests, requestsBefore);
+    // The clock would stay.
+    await page.close();
   });
 
-  it('key hints are visible only while the keys work: after Enter a digit inserts an answer, after Tab it is text', async () => {
-    const id = await createNotification({
-      ...QUESTION,
-      context: { question: 'Can you grind the beans for my moka pot?' },
-    });
-    const window = await dashboard.open();
-    const { page } = window;
-    await rowOf(page, id).waitFor();
-    await turnOnShortcuts(page);
-    await page.keyboard.press('j');
-    const keyHint = page.locator('.suggestion .key-hint').first();
-    await keyHint.waitFor();
-    await page.keyboard.press('Enter');
-    assert.equal(await isTyping(page), false);
-    assert.ok(await keyHint.isVisible());
-    await page.keyboard.press('Tab');
-    assert.equal(await isTyping(page), true);
-    await keyHint.waitFor({ state: 'hidden' });
-    await page.getByText('Ctrl ↵').waitFor();
-    await turnOnShortcuts(page);
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('1');
-    await until('it is inserted', async () => /moka/i.test(await answerField(page).inputValue()));
-    await window.close();
-  });
-
-  it('typing after Enter writes into the answer field and triggers no shortcuts', async () => {
-    const context = { question: 'Do you grind the beans for a moka pot, too?' };
-    const id = await createNotification({ ...QUESTION, context });
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
-    await page.locator('.suggestion').first().waitFor();
-    await turnOnShortcuts(page);
-    await page.keyboard.press('Enter');
-    await page.keyboard.type('Yes, we do.');
-    assert.equal(await answerField(page).inputValue(), 'Yes, we do.');
-    await page.keyboard.press('Control+Enter');
-    assert.equal((await readAnswered(id)).answer.answer, 'Yes, we do.');
-    await window.close();
-  });
-
-  it('shortcuts act on the open notification, even if it was opened by a button', async () => {
-    const id = await createNotification();
-    const window = await dashboard.open();
-    const { page } = window;
-    await rowOf(page, id).click();
-    await page.keyboard.press('e');
-    await button(page, 'Next pending').click();
-    await page.locator('[data-answer]').waitFor();
-    const { pathname } = new URL(page.url());
-    assert.notEqual(pathname, `/inbox/${id}`);
-    await page.keyboard.press('Enter');
-    await page.keyboard.type('Yes.');
-    assert.equal(await answerField(page).inputValue(), 'Yes.');
-    assert.equal(new URL(page.url()).pathname, pathname);
-    await window.close();
-  });
-
-  it('Enter focuses the answer field directly if there are no similar answers', async () => {
-    const id = await createNotification({ ...QUESTION, context: { question: 'Xylophones?' } });
-    await createNotification();
-    // Opened by its URL: Enter must act on this one, not on the first of the list.
-    const window = await dashboard.open({ path: `/inbox/${id}` });
-    const { page } = window;
-    await page.getByText('No similar answers yet.').waitFor();
-    await turnOnShortcuts(page);
-    await page.keyboard.press('Enter');
-    await page.keyboard.type('Sadly not.');
-    assert.equal(await answerField(page).inputValue(), 'Sadly not.');
-    await window.close();
-  });
-
-  it('if someone else answers first, the user sees that answer and keeps their own text', async () => {
-    const id = await createNotification();
-    // The server rejects the second answer, and the browser logs the failed request.
-    const window = await dashboard.open({ path: `/inbox/${id}`, expectedErrors: /status of 500/ });
-    const { page } = window;
-    await answerField(page).fill('My own words.');
-    // Another user's answer arrives before this one.
-    await page.route('**/answer', async (route) => {
-      await api('POST', `/api/v1/notification/${id}/answer`, { answer: 'The first answer.' });
-      await route.continue();
-    });
-    await button(page, 'Send answer').click();
-    await page.getByRole('alert').getByText('The first answer.').waitFor();
-    await page.getByText('Your text was not sent.').waitFor();
-    assert.equal(await answerField(page).inputValue(), 'My own words.');
-    assert.equal(await answerField(page).getAttribute('readonly'), '');
-    await button(page, 'Discard my text').click();
-    await sentAnswer(page).waitFor();
-    await window.close();
-  });
-
-  it('an unknown notification is reported as not found, and an empty list does not ask to select one', async () => {
-    const window = await dashboard.open({ path: '/inbox/999999', expectedErrors: /status of 404/ });
-    const { page } = window;
+  it('says that a notification does not exist, and does not ask to select one from an empty list', async () => {
+    const { page } = await shop.open({ path: '/inbox/999999', expectedErrors: /status of 404/ });
     await page.getByText('It was deleted, or it never existed.').waitFor();
-    await page.goto('/');
+    await goTo(page, '/inbox');
     await page.getByText('Select a notification').waitFor();
     await page.getByRole('searchbox').fill('nobody asks this');
     await page.getByText('No results for').waitFor();
     assert.equal(await page.getByText('Select a notification').count(), 0);
-    await window.close();
   });
 
-  it('nothing is selected any more in another list, or after another page', async () => {
-    const id = await createNotification({ ...QUESTION, context: { question: 'Can I bring my dog?' } });
-    const window = await dashboard.open();
-    const { page } = window;
+  it('has nothing selected any more in another list, or after another page', async () => {
+    const id = await shop.ask('Can I bring my dog?');
+    const { page } = await shop.open();
     const box = page.locator(`#select-${id}`);
     const bar = page.locator('.bulk');
     const run = async (command: string) => {
@@ -293,86 +183,160 @@ inBrowser('the inbox', (dashboard) => {
     await page.goBack();
     await rowOf(page, id).waitFor();
     assert.equal(await box.isChecked(), false);
-    await window.close();
-  });
-
-  it('the delete command is last in the command palette, so a quick Enter does not delete', async () => {
-    const window = await dashboard.open({ path: '/inbox/1' });
-    const { page } = window;
-    await page.locator('.sent-answer').waitFor();
-    await page.keyboard.press('Control+k');
-    const palette = page.getByRole('dialog');
-    const commands = palette.getByRole('option');
-    await commands.first().waitFor();
-    assert.equal(await commands.last().textContent(), 'Delete');
-    assert.notEqual(await palette.getByRole('option', { selected: true }).textContent(), 'Delete');
-    await page.keyboard.press('Escape');
-    await window.close();
   });
 
   it('shows that it is offline, and loads what it missed when the network is back', async () => {
-    const window = await dashboard.open({
+    const { page } = await shop.open({
       expectedErrors: /ERR_INTERNET_DISCONNECTED|Failed to fetch|network/i,
     });
-    const { page } = window;
     await waitUntilLive(page);
     await page.context().setOffline(true);
     await page.locator('.connection[data-state="offline"]').waitFor();
-    const id = await createNotification();
+    const id = await shop.ask();
     const resumed = page.waitForRequest('**/api/v1/events');
     await page.context().setOffline(false);
     assert.match((await resumed).headers()['last-event-id'] ?? '', /^\d+$/);
     await rowOf(page, id).waitFor();
     await waitUntilLive(page);
-    await window.close();
   });
 
-  it('seven tabs of one user all get live updates, and still do after the first one is closed', async () => {
-    const window = await dashboard.open();
-    const tabs = await Promise.all(Array.from({ length: 6 }, () => window.tab()));
-    await Promise.all([window.page, ...tabs].map(waitUntilLive));
-    const first = await createNotification();
-    await Promise.all([window.page, ...tabs].map((page) => rowOf(page, first).waitFor()));
-    await window.page.close();
-    const second = await createNotification();
-    await Promise.all(tabs.map((page) => rowOf(page, second).waitFor()));
-    await window.close();
+  it('shows a skeleton in the place of a name that is not loaded, and the time left to reply, but never that it is over', async () => {
+    await shop.api('POST', `/api/v1/simulator/${shop.conversations[0]}`, { text: 'Hello?' });
+    const id = await shop.ask('Accordions?');
+    const silent = await shop.merchant.converse({ customer_phone: '+34611559911' });
+    const other = await shop.raise({
+      ...{ notification_type: 'user_question_request', conversation_id: silent },
+      context: { question: 'Bagpipes?' },
+    });
+    const { page } = await shop.open({ path: '/overview', fresh: true });
+    const { promise: wanted, resolve: release } = Promise.withResolvers<void>();
+    await page.route('**/api/v1/conversation/**', async (route) => {
+      await wanted;
+      await route.continue();
+    });
+    await goTo(page, `/inbox/${id}`);
+    const { customer_name } = CUSTOMERS[0]!;
+    await rowOf(page, id).getByText(customer_name).waitFor();
+    await page.locator('.pane-customer .name-loading').waitFor();
+    assert.equal(await page.getByText(/Customer #?\d/).count(), 0);
+    release();
+    await page.locator('.pane-customer').getByText(customer_name).waitFor();
+    await page.locator('.name-loading').first().waitFor({ state: 'detached' });
+
+    // On a test phone it is counted as WhatsApp would count it.
+    await rowOf(page, id).getByText('23 hr left to reply').waitFor();
+    await page.locator('.window-notice', { hasText: 'You can write to' }).waitFor();
+    await rowOf(page, other).getByText('+34611559911').waitFor();
+    assert.equal(await rowOf(page, other).locator('.reply-window').count(), 0);
   });
 
-  it('a question on the test phone that the assistant cannot answer appears in the inbox at once', async () => {
-    const window = await dashboard.open();
-    const { page } = window;
-    await waitUntilLive(page);
-    const testPhone = await window.tab('/test-phone/2');
-    await testPhone.getByRole('textbox').fill('Do you repair espresso machines?');
-    await testPhone.keyboard.press('Enter');
-    await testPhone.getByText('ask a colleague').waitFor();
-    await page.getByText('Do you repair espresso machines?').first().waitFor();
-    await window.close();
-  });
-
-  it('signing in and answering works with the keyboard alone', async () => {
-    const id = await createNotification({ ...QUESTION, context: { question: 'Only by keyboard?' } });
-    const window = await dashboard.open({ user: 'nobody' });
-    const { page } = window;
-    await page.getByLabel('Email').waitFor();
-    for (let presses = 0; presses < 5; presses += 1) {
-      await page.keyboard.press('Tab');
-      if (await page.evaluate("document.activeElement?.getAttribute('name') === 'email'")) break;
-    }
-    await page.keyboard.type('owner@aurora.example');
-    await page.keyboard.press('Tab');
-    await page.keyboard.type('aurora-demo');
-    await page.keyboard.press('Enter');
+  it('has the tab, the type and the search in its address: reload, Back and a link show the same', async () => {
+    const id = await shop.ask();
+    const { page } = await shop.open({ path: '/inbox', fresh: true });
+    const search = page.getByRole('searchbox');
+    const tab = (name: string) => page.getByRole('radio', { name: new RegExp(`^${name}`) });
     await rowOf(page, id).waitFor();
-    await turnOnShortcuts(page);
-    await page.keyboard.press('j');
-    await page.getByText('Only by keyboard?').first().waitFor();
-    await answerField(page).waitFor();
-    await page.keyboard.press('r');
-    await page.keyboard.type('Yes, all of it.');
-    await page.keyboard.press('Control+Enter');
-    assert.equal((await readAnswered(id)).answer.answer, 'Yes, all of it.');
-    await window.close();
+    await page.getByText(/^All/).first().click();
+    await page.waitForURL('**/inbox?tab=all');
+    await page.getByRole('combobox', { name: 'Type' }).selectOption('user_question_request');
+    await search.fill('decaf');
+    await page.waitForURL((url) => url.searchParams.get('q') === 'decaf');
+    await rowOf(page, id).click();
+    await page.waitForURL(`**/inbox/${id}?tab=all&type=user_question_request&q=decaf`);
+    await page.reload();
+    await rowOf(page, id).waitFor();
+    assert.equal(await search.inputValue(), 'decaf');
+    assert.ok(await tab('All').isChecked());
+    await page.goBack();
+    await page.waitForURL('**/inbox?tab=all&type=user_question_request&q=decaf');
+    assert.equal(await search.inputValue(), 'decaf');
+    // Not through each letter of the search.
+    await page.goBack();
+    await page.waitForURL('**/inbox?tab=all');
+    await becomes(() => search.inputValue(), '');
+    await page.goBack();
+    await page.waitForURL('**/inbox');
+    await becomes(() => tab('Open').isChecked(), true);
+  });
+
+  it('is where it was after Back, the arrow above a question, and a reload', async () => {
+    for (let n = 0; n < 25; n += 1) await shop.ask(`Is number ${n}${'x'.repeat(n)} ready?`);
+    const { page } = await shop.open({ path: '/inbox', viewport: { width: 390, height: 740 } });
+    await page.locator('.list-row[aria-setsize]').first().waitFor();
+    await until('the list is long', () =>
+      page.evaluate<boolean>("document.querySelector('.list').scrollHeight > 2500"),
+    );
+    for (const goBack of [() => page.goBack(), () => button(page, 'Back').click()]) {
+      await page.evaluate("document.querySelector('.list').scrollTo(0, 1111)");
+      // Playwright would scroll the row into view first.
+      await page.evaluate("document.querySelectorAll('.row-link')[9].click()");
+      await page.locator('[data-answer]').waitFor();
+      await goBack();
+      await page.locator('.list').waitFor();
+      await becomes(() => scrollOf(page), 1111);
+    }
+    await page.reload();
+    await page.locator('.row-link').first().waitFor();
+    await becomes(() => scrollOf(page), 1111);
+  });
+});
+
+inBrowser('colleagues in the inbox', (shop) => {
+  it('are shown live in the rows that they have open or answer, with one request for the whole screen', async () => {
+    const first = await shop.ask('Do you ship to Iceland?');
+    const second = await shop.ask('Is the parking free on Sundays?');
+    const other = await shop.ask('Which filter fits a Chemex?');
+    const milk = [
+      await shop.ask('Do you sell oat milk?'),
+      await shop.ask('Do you sell oat milk?', { customer: 1 }),
+    ];
+    const colleague = await shop.colleague();
+    const mine = await shop.open({ path: '/inbox' });
+    const { page } = mine;
+    await waitUntilLive(page);
+    await rowOf(page, first).waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname.endsWith('/presence')) asked.push(`${pathname} ${searchParams.get('ids')}`);
+    });
+    const writing = 'is writing an answer';
+    const theirs = await shop.open({ path: `/inbox/${first}`, user: colleague });
+    await rowOf(page, first).getByText('has this open').waitFor();
+    await typeUntilSeen(theirs.page.locator('[data-reply]'), rowOf(page, first).getByText(writing));
+    assert.equal(await rowOf(page, other).locator('.row-presence').count(), 0);
+    // They move on: so does the mark.
+    await rowOf(theirs.page, second).click();
+    await rowOf(page, second).locator('.row-presence').waitFor();
+    await rowOf(page, first).locator('.row-presence').waitFor({ state: 'detached' });
+    // Never a request for each row: each one is about all rows on the screen.
+    assert.ok(asked.length > 0);
+    for (const call of asked) {
+      assert.ok(call.startsWith('/api/v1/inbox/presence '), call);
+      for (const id of [first, second, other]) assert.ok(call.includes(id), `${call} without ${id}`);
+    }
+
+    // Also above the question, before it comes to two answers.
+    await goTo(page, `/inbox/${second}`);
+    await page
+      .getByRole('status')
+      .getByText(/has this open/)
+      .waitFor();
+    // In the form, not in the list.
+    const notice = page.getByRole('status').getByText(writing);
+    await typeUntilSeen(theirs.page.locator('[data-reply]'), notice);
+
+    // And where customers who ask the same are answered together, in another question of the group.
+    await goTo(page, `/inbox/${milk[0]}`);
+    await goTo(theirs.page, `/inbox/${milk[1]}`);
+    for (const one of [page, theirs.page])
+      await one.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    await page.getByRole('status').getByText('has this open').waitFor();
+    await typeUntilSeen(theirs.page.locator('[data-reply]'), notice);
+    const row = page.locator('.row', { hasText: 'oat milk' }).locator('.row-presence');
+    await row.waitFor();
+    await theirs.page.goto('/healthz');
+    await notice.waitFor({ state: 'detached' });
+    await row.waitFor({ state: 'detached' });
   });
 });

@@ -2,92 +2,131 @@ import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { QUESTION } from '../support/server.ts';
-import { answerField, apiOf, becomes, button, focused, inBrowser } from './browser.ts';
+import { until } from '../support/shops.ts';
+import {
+  answerField,
+  becomes,
+  button,
+  focused,
+  goTo,
+  heading,
+  inBrowser,
+  isInSight,
+  type Shop,
+} from './browser.ts';
 
+const KNOWLEDGE = '/api/v1/knowledge';
+const SHIPPING = 'Shipping times and costs';
+const BEANS = 'How to store coffee beans';
 const documentRow = (page: Page, id: number) => page.locator(`a.document-row[href="/knowledge/${id}"]`);
+const told = (page: Page) => page.getByRole('textbox', { name: 'What the assistant tells customers' });
+const choice = (page: Page) => page.getByRole('combobox', { name: 'The assistant learns' });
+const chosen = (page: Page) => choice(page).locator('option:checked').textContent();
+const isChosen = (page: Page, label: string) =>
+  choice(page).locator('option:checked', { hasText: label }).waitFor({ state: 'attached' });
 
-inBrowser('the knowledge base', (dashboard) => {
-  const { api, createNotification, setUndoSeconds } = apiOf(dashboard);
-  before(() => setUndoSeconds(0));
-  const read = async (id: number) => (await api('GET', `/api/v1/knowledge/${id}`)).json;
+function documentsOf(shop: Shop) {
+  return {
+    write: async (title: string, body: string): Promise<number> =>
+      (await shop.api('POST', `${KNOWLEDGE}/`, { title, body })).json.id,
+    read: async (id: number) => (await shop.api('GET', `${KNOWLEDGE}/${id}`)).json,
+    change: (id: number, body: string) => shop.api('PATCH', `${KNOWLEDGE}/${id}`, { body }),
+  };
+}
+
+inBrowser('the knowledge base', (shop) => {
+  const { write, read, change } = documentsOf(shop);
+  let shipping = 0;
+  let grind = 0;
+  before(async () => {
+    await shop.setUndoSeconds(0);
+    shipping = await write(
+      SHIPPING,
+      'Parcels take two to three working days in Spain. Shipping is free from 35 €.',
+    );
+    grind = await write('Which grind for which maker?', 'Espresso machine: fine. Moka pot: medium-fine.');
+  });
 
   it('deleting a document asks first, and then deletes it', async () => {
-    const window = await dashboard.open({ path: '/knowledge/2', expectedErrors: /404/ });
-    const { page } = window;
-    const { title } = await read(2);
+    const id = await write(BEANS, 'In a dark and dry cupboard.');
+    const { page } = await shop.open({ path: `/knowledge/${id}`, expectedErrors: /404/ });
     await button(page, 'Delete').click();
-    const dialog = page.getByRole('dialog', { name: `Delete “${title}”?` });
+    const dialog = page.getByRole('dialog', { name: `Delete “${BEANS}”?` });
     await dialog.getByText('This cannot be undone.').waitFor();
     await becomes(() => focused(page), 'Cancel');
     await page.keyboard.press('Enter');
     await dialog.waitFor({ state: 'detached' });
-    assert.equal((await read(2)).id, 2);
+    assert.equal((await read(id)).id, id);
     await button(page, 'Delete').click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await documentRow(page, 2).waitFor({ state: 'detached' });
+    await documentRow(page, id).waitFor({ state: 'detached' });
     await page.getByText('Select a document').waitFor();
-    assert.equal((await read(2)).code, 'DOCUMENT_NOT_FOUND');
-    await window.close();
+    assert.equal((await read(id)).code, 'DOCUMENT_NOT_FOUND');
   });
 
   it('an unsaved edit survives opening another document and a reload, until it is saved or cancelled', async () => {
-    const window = await dashboard.open({ path: '/knowledge/4' });
-    const { page } = window;
-    const field = page.getByRole('textbox', { name: 'What the assistant tells customers' });
+    const { page } = await shop.open({ path: `/knowledge/${grind}` });
     await button(page, 'Edit').click();
-    await field.fill('Coarse for the press.');
-    await documentRow(page, 1).click();
+    await told(page).fill('Coarse for the press.');
+    await documentRow(page, shipping).click();
     await button(page, 'Edit').waitFor();
     await page.reload();
-    await documentRow(page, 4).click();
+    await documentRow(page, grind).click();
     await page.getByText('Draft saved on this device').waitFor();
-    assert.equal(await field.inputValue(), 'Coarse for the press.');
+    assert.equal(await told(page).inputValue(), 'Coarse for the press.');
     await button(page, 'Save').click();
     await page.locator('.document-body', { hasText: 'Coarse for the press.' }).first().waitFor();
-    assert.equal((await read(4)).body, 'Coarse for the press.');
+    assert.equal((await read(grind)).body, 'Coarse for the press.');
 
     await button(page, 'Edit').click();
-    await field.fill('Something else.');
+    await told(page).fill('Something else.');
     await button(page, 'Cancel').click();
     await button(page, 'Edit').click();
-    assert.equal(await field.inputValue(), 'Coarse for the press.');
+    assert.equal(await told(page).inputValue(), 'Coarse for the press.');
     assert.equal(await page.getByText('Draft saved on this device').count(), 0);
-    await window.close();
+    await button(page, 'Cancel').click();
   });
 
   it('a draft of an older version is saved only after a warning about the newer version', async () => {
+    const hours = await write('Opening hours', 'Open from eight.');
     // The server rejects the first save, and the browser logs the failed request.
-    const window = await dashboard.open({ path: '/knowledge/1', expectedErrors: /status of 409/ });
-    const { page } = window;
-    const field = page.getByRole('textbox', { name: 'What the assistant tells customers' });
+    const { page } = await shop.open({ path: `/knowledge/${hours}`, expectedErrors: /status of 409/ });
     await button(page, 'Edit').click();
-    await field.fill('Open from nine.');
-    await api('PATCH', '/api/v1/knowledge/1', { body: 'Open from ten.' });
+    await told(page).fill('Open from nine.');
+    await change(hours, 'Open from ten.');
     await page.reload();
     await page.getByText('Draft saved on this device').waitFor();
     await button(page, 'Save').click();
     await page.getByText('Someone else changed this document while you were editing it.').waitFor();
-    assert.equal((await read(1)).body, 'Open from ten.');
+    assert.equal((await read(hours)).body, 'Open from ten.');
     await button(page, 'Save').click();
     await button(page, 'Edit').waitFor();
-    assert.equal((await read(1)).body, 'Open from nine.');
-    await window.close();
+    assert.equal((await read(hours)).body, 'Open from nine.');
+
+    // A change leads to its version, which shows what was changed in words.
+    const { version } = await read(hours);
+    await goTo(page, '/knowledge?show=changes');
+    const row = page.locator('.document-row', { hasText: 'Opening hours' }).first();
+    await row.getByText('Changed by Alma Reyes').waitFor();
+    await row.click();
+    const history = page.locator('details[open]');
+    await history.getByText(`Version ${version}`).waitFor();
+    assert.deepEqual(await history.locator('.diff del').allTextContents(), ['removed: ten']);
+    assert.deepEqual(await history.locator('.diff ins').allTextContents(), ['added: nine']);
   });
 
   it('other wordings are added and removed on the page of the document, and removing one asks first', async () => {
-    const window = await dashboard.open({ path: '/knowledge/4', expectedErrors: /status of 422/ });
-    const { page } = window;
+    const { page } = await shop.open({ path: `/knowledge/${grind}`, expectedErrors: /status of 422/ });
     const field = page.getByRole('textbox', { name: 'Add another wording' });
     const wordings = page.getByRole('region', { name: 'Other wordings' }).getByRole('listitem');
-    for (const text of ['How fine for a moka?', 'Coarse or fine?']) {
-      await field.fill(text);
+    for (const wording of ['How fine for a moka?', 'Coarse or fine?']) {
+      await field.fill(wording);
       await field.press('Enter');
-      await wordings.filter({ hasText: text }).waitFor();
+      await wordings.filter({ hasText: wording }).waitFor();
       // It may be in the list before the response is here, which clears the field.
       await becomes(() => field.inputValue(), '');
     }
-    await field.fill((await read(4)).title);
+    await field.fill((await read(grind)).title);
     await field.press('Enter');
     await page.getByText('The title already says this.').waitFor();
     await field.fill('coarse or FINE');
@@ -99,145 +138,259 @@ inBrowser('the knowledge base', (dashboard) => {
     await dialog.getByText('Coarse or fine?').waitFor();
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
-    assert.equal((await read(4)).wordings.length, 2);
+    assert.equal((await read(grind)).wordings.length, 2);
     await button(page, 'Remove this wording: Coarse or fine?').click();
     await dialog.getByRole('button', { name: 'Remove this wording' }).click();
     await wordings.filter({ hasText: 'Coarse' }).waitFor({ state: 'detached' });
-    const [left, ...others] = (await read(4)).wordings;
+    const [left, ...others] = (await read(grind)).wordings;
     assert.deepEqual([left.text, others], ['How fine for a moka?', []]);
-    await window.close();
   });
 
-  it('an answer that is a document’s text adds the question to it; a changed text does not', async () => {
-    const ask = (question: string) => createNotification({ ...QUESTION, context: { question } });
-    const { title, version } = await read(1);
-    const wording = `Another wording for “${title}”`;
-    const window = await dashboard.open({
-      path: `/inbox/${await ask('What are your shipping times and costs now?')}`,
-    });
-    const { page } = window;
-    const choice = page.getByRole('combobox', { name: 'The assistant learns' });
-    const chosen = (label: string) => choice.locator('option:checked', { hasText: label });
-    await page.locator('.suggestion', { hasText: title }).click();
-    await chosen(wording).waitFor({ state: 'attached' });
-    // A draft remembers it.
-    await page.reload();
-    await chosen(wording).waitFor({ state: 'attached' });
-    await answerField(page).press('Control+Enter');
-    await page.getByText('Your answer is on its way.').first().waitFor();
-    const document = await read(1);
-    assert.deepEqual(
-      [document.version, document.wordings.map(({ text }: { text: string }) => text)],
-      [version, ['What are your shipping times and costs now?']],
-    );
-
-    await page.goto(`/inbox/${await ask('Which shipping costs and times for Lugo?')}`);
-    await page.locator('.suggestion', { hasText: title }).first().click();
-    await chosen(wording).waitFor({ state: 'attached' });
-    await answerField(page).press('End');
-    await answerField(page).pressSequentially(' Thanks!');
-    await chosen('A new document').waitFor({ state: 'attached' });
-    await answerField(page).press('Control+Enter');
-    await page.getByText('Your answer is on its way.').first().waitFor();
-    assert.equal((await read(1)).wordings.length, 1);
-    await window.close();
-  });
-
-  it('a document can be written by hand, and the unsaved text survives a reload', async () => {
-    const window = await dashboard.open({ path: '/knowledge' });
-    const { page } = window;
+  it('a document is written by hand: the text survives a reload, and is never the one that is written for an answer', async () => {
+    const { page } = await shop.open({ path: '/knowledge', fresh: true });
+    const title = page.getByRole('textbox', { name: 'Title' });
     await button(page, 'New document').click();
-    await page.getByRole('textbox', { name: 'Title' }).fill('Courses');
-    const field = page.getByRole('textbox', { name: 'What the assistant tells customers' });
-    await field.fill('Every first Saturday.');
+    await title.fill('Courses');
+    await told(page).fill('Every first Saturday.');
     await page.reload();
-    assert.equal(await field.inputValue(), 'Every first Saturday.');
+    assert.equal(await told(page).inputValue(), 'Every first Saturday.');
     await button(page, 'Save').click();
-    await page.getByRole('heading', { name: 'Courses' }).waitFor();
+    await heading(page, 'Courses').waitFor();
     const id = Number(new URL(page.url()).pathname.split('/').at(-1));
     assert.equal((await read(id)).body, 'Every first Saturday.');
-    await button(page, 'New document').click();
-    assert.equal(await field.inputValue(), '');
-    await window.close();
-  });
 
-  it('a new document is never the one that is written for an answer', async () => {
-    const window = await dashboard.open({ path: '/knowledge' });
-    const { page } = window;
     const draft = JSON.stringify({ title: 'Weddings', body: 'We lend machines.', notificationId: 1 });
-    await page.evaluate(`localStorage.setItem('deskbell.drafts.1.document.new.1', ${JSON.stringify(draft)})`);
+    const key = `deskbell.drafts.${shop.merchant.owner.id}.document.new.1`;
+    await page.evaluate(`localStorage.setItem('${key}', ${JSON.stringify(draft)})`);
     await button(page, 'New document').click();
-    const title = page.getByRole('textbox', { name: 'Title' });
-    assert.equal(await title.inputValue(), '');
+    assert.deepEqual([await title.inputValue(), await told(page).inputValue()], ['', '']);
     await title.fill('Gift cards');
     await page.goto('/knowledge?new=1');
     assert.equal(await title.inputValue(), 'Weddings');
-    await window.close();
   });
 
-  it('a file shows what it would change, with the lines that are wrong, before it is imported', async () => {
-    const window = await dashboard.open({ path: '/knowledge' });
-    const { page } = window;
+  it('a file shows what it would change, with the lines that are wrong, before it is imported, and all can be downloaded', async () => {
+    await write('Tastings', 'Every Friday.');
+    const { page } = await shop.open({ path: '/knowledge' });
     await button(page, 'Import and export').click();
-    const csv = 'title,body\nCourses,Every second Saturday.\nParking,Behind the house.\nEmpty,\n';
+    const csv = 'title,body\nTastings,Every second Saturday.\nParking,Behind the house.\nEmpty,\n';
     const file = { name: 'faq.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) };
     await page.locator('input[type=file]').setInputFiles(file);
     await page.getByText('New: 1. Changed: 1. Unchanged: 0.').waitFor();
     await page.getByText('Line 4:').waitFor();
-    assert.equal((await api('GET', '/api/v1/knowledge/?q=parking')).json.length, 0);
+    assert.equal((await shop.api('GET', `${KNOWLEDGE}/?q=parking`)).json.length, 0);
     await button(page, 'Import 2 documents').click();
     await page.getByText('Imported. New: 1. Changed: 1.').waitFor();
     await page.locator('.document-row', { hasText: 'Behind the house.' }).waitFor();
-    await window.close();
-  });
-
-  it('all documents can be downloaded as a file', async () => {
-    const window = await dashboard.open({ path: '/knowledge' });
-    const { page } = window;
+    await goTo(page, '/inbox');
+    await page.keyboard.press('Escape');
+    await goTo(page, '/knowledge');
     await button(page, 'Import and export').click();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       button(page, 'Download JSON').click(),
     ]);
     assert.equal(download.suggestedFilename(), 'knowledge.jsonl');
-    const content = await text(await download.createReadStream());
-    assert.ok(content.includes('"title":"Parking"'));
-    await window.close();
+    assert.ok((await text(await download.createReadStream())).includes('"title":"Parking"'));
+    await page.keyboard.press('Escape');
   });
 
   it('customers who ask what no document answers are answered together, and an answer becomes a document', async () => {
-    const ask = (question: string, conversation_id: number) =>
-      createNotification({ ...QUESTION, conversation_id, context: { question } });
-    for (const conversation of [1, 2]) await ask('Do you repair grinders?', conversation);
-    const told = await ask('Do you lend machines for weddings?', 3);
-    const answer = { answer: 'Yes, for 40 euros.', only_send_campaign: true };
-    await api('POST', `/api/v1/notification/${told}/answer`, answer);
-    const window = await dashboard.open({ path: '/knowledge?show=gaps' });
-    const { page } = window;
+    for (const customer of [0, 1]) await shop.ask('Do you repair grinders?', { customer });
+    const told = await shop.ask('Do you lend machines for weddings?', { customer: 2 });
+    await shop.answer(told, { answer: 'Yes, for 40 euros.', only_send_campaign: true });
+    const { page } = await shop.open({ path: '/knowledge?show=gaps', fresh: true });
     await button(page, 'Write a document: Do you lend machines for weddings?').click();
     await button(page, 'Save').click();
-    await page.getByRole('heading', { name: 'Do you lend machines for weddings?' }).waitFor();
+    await heading(page, 'Do you lend machines for weddings?').waitFor();
     await page.locator('.gap', { hasText: 'weddings' }).waitFor({ state: 'detached' });
     await button(page, 'Answer all 2: Do you repair grinders?').click();
-    await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    await heading(page, '2 customers ask this').waitFor();
     await page.goBack();
     await page.locator('.gap', { hasText: 'grinders' }).waitFor();
-    await window.close();
+  });
+});
+
+inBrowser('what the assistant learns from an answer', (shop) => {
+  const { write, read } = documentsOf(shop);
+  const taught = async (id: string) => {
+    await until('it is learned', async () => (await shop.read(id)).lesson !== null);
+    return (await shop.read(id)).lesson;
+  };
+  before(() => shop.setUndoSeconds(0));
+
+  it('is nothing for a personal question or an answer that says nothing by itself, and one line on a phone', async () => {
+    const { page } = await shop.open({ path: `/inbox/${await shop.ask('Where is my order 4471?')}` });
+    await page.getByText('This question is only about this customer.').waitFor();
+    assert.equal(await chosen(page), 'Nothing');
+    const id = await shop.ask('Do you roast on Sundays?');
+    await goTo(page, `/inbox/${id}`);
+    await isChosen(page, 'A new document');
+    await answerField(page).fill('Yes!');
+    await page.getByText('This answer means nothing without its question.').waitFor();
+    await button(page, 'Send answer').click();
+    assert.equal((await shop.readAnswered(id)).lesson, null);
+
+    const other = await shop.ask('Do you sell postcards?');
+    await page.setViewportSize({ width: 390, height: 740 });
+    await goTo(page, `/inbox/${other}`);
+    await page.getByText('The assistant learns: new document “Do you sell postcards?”').waitFor();
+    assert.equal(await told(page).count(), 0);
+    await button(page, 'Change').click();
+    await choice(page).selectOption({ label: 'Nothing' });
+    await answerField(page).fill('At the till, in packs of ten.');
+    await button(page, 'Send answer').click();
+    const { lesson, delivery } = await shop.readAnswered(other);
+    assert.equal(lesson, null);
+    // It is sent as any other.
+    assert.equal((await shop.api('GET', `/api/v1/delivery/${delivery.id}`)).json.mode, 'reply');
   });
 
-  it('a change leads to its version, which shows what was changed in words', async () => {
-    await api('PATCH', '/api/v1/knowledge/4', { body: 'Espresso machine: fine. Moka pot: coarse.' });
-    await api('PATCH', '/api/v1/knowledge/4', { body: 'Espresso machine: fine. Moka pot: medium.' });
-    const { version, title } = await read(4);
-    const window = await dashboard.open({ path: '/knowledge?show=changes' });
-    const { page } = window;
-    const change = page.locator('.document-row', { hasText: title }).first();
-    await change.getByText('Changed by Alma Reyes').waitFor();
-    await change.click();
-    const history = page.locator('details[open]');
-    await history.getByText(`Version ${version}`).waitFor();
-    assert.deepEqual(await history.locator('.diff del').allTextContents(), ['removed: coarse']);
-    assert.deepEqual(await history.locator('.diff ins').allTextContents(), ['added: medium']);
-    await window.close();
+  it('never replaces a document by itself: the answer is added, unless I replace it after I saw what changes', async () => {
+    const document = await write(SHIPPING, 'Parcels take two to three working days in Spain.');
+    const before = await read(document);
+    const id = await shop.ask('How long does a parcel take?', { document_id: document });
+    const { page } = await shop.open({ path: `/inbox/${id}`, fresh: true });
+    await choice(page).waitFor();
+    assert.equal(await chosen(page), `Add it to “${SHIPPING}”`);
+    await answerField(page).fill('About nine days, Lucía. Sorry!');
+    // The customer's name may be loaded after what the answer could teach.
+    await becomes(() => told(page).inputValue(), 'About nine days. Sorry!');
+    await told(page).fill('Parcels take about nine days.');
+    await answerField(page).fill('About nine days, Lucía. Sorry about that!');
+    assert.equal(await told(page).inputValue(), 'Parcels take about nine days.');
+    await choice(page).selectOption({ label: `Replace “${SHIPPING}”` });
+    const diff = page.getByRole('region', { name: `What changes in “${SHIPPING}”` });
+    await diff.locator('del').first().waitFor();
+    await diff.locator('ins').first().waitFor();
+    await button(page, 'Send answer').click();
+    const lesson = await taught(id);
+    assert.deepEqual([lesson.do, lesson.document_id], ['replace', document]);
+    assert.equal((await read(document)).body, 'Parcels take about nine days.');
+    assert.equal((await shop.read(id)).answer.answer, 'About nine days, Lucía. Sorry about that!');
+
+    await goTo(page, `/inbox/${id}`);
+    await page.getByText(`It replaced the text of “${SHIPPING}”.`).waitFor();
+    await button(page, 'Undo what it learned').click();
+    await button(page, 'Undo what it learned').waitFor({ state: 'detached' });
+    assert.equal((await read(document)).body, before.body);
+  });
+
+  it('is not lost if I send before it is known', async () => {
+    const id = await shop.ask('Do you sell coffee filters?');
+    const { promise: known, resolve: tell } = Promise.withResolvers<void>();
+    const { page } = await shop.open({ path: '/overview' });
+    await page.route('**/teaching', async (route) => {
+      await known;
+      await route.continue();
+    });
+    await goTo(page, `/inbox/${id}`);
+    await answerField(page).fill('Yes, in packs of forty.');
+    await button(page, 'Send answer').click();
+    assert.equal(await choice(page).count(), 0);
+    tell();
+    const lesson = await taught(id);
+    const { body } = await read(lesson.document_id);
+    assert.deepEqual([lesson.do, body], ['new', 'Yes, in packs of forty.']);
+  });
+
+  it('is a new document with a title of my own, which I can take back later', async () => {
+    const id = await shop.ask('Do you sell vouchers?');
+    const viewport = { width: 1400, height: 900 };
+    const { page } = await shop.open({ path: `/inbox/${id}`, viewport, expectedErrors: /404/ });
+    await told(page).waitFor();
+    assert.equal(await chosen(page), 'A new document');
+    // Nobody has to scroll to see it.
+    await becomes(() => isInSight(choice(page)), true);
+    await page.getByRole('textbox', { name: 'Title' }).fill('Vouchers');
+    await answerField(page).fill('From 20 €, at the till.');
+    await button(page, 'Send answer').click();
+    const lesson = await taught(id);
+    const { title, body } = await read(lesson.document_id);
+    assert.deepEqual([lesson.do, title, body], ['new', 'Vouchers', 'From 20 €, at the till.']);
+    await goTo(page, `/inbox/${id}`);
+    await page.getByText('A new document: “Vouchers”').waitFor();
+    await page.getByRole('link', { name: 'Open the document' }).waitFor();
+    await button(page, 'Undo what it learned').click();
+    await page.getByText('The document is deleted.').waitFor();
+    assert.equal((await read(lesson.document_id)).code, 'DOCUMENT_NOT_FOUND');
+  });
+
+  it('is another wording if a document is sent as it is; an answer with little in common is “Maybe related”', async () => {
+    await write(BEANS, 'In the bag they came in, closed, in a dark and dry cupboard.');
+    // The server keeps the beginning of a long question, on one line.
+    const id = await shop.ask(`How should I keep my beans?\n${'They are from the last market. '.repeat(12)}`);
+    const { page } = await shop.open({ path: `/inbox/${id}` });
+    await button(page, BEANS).click();
+    await isChosen(page, `Another wording for “${BEANS}”`);
+    // A changed text is not, and a draft remembers it.
+    await answerField(page).press('End');
+    await answerField(page).pressSequentially('!');
+    await isChosen(page, 'A new document');
+    await page.keyboard.press('Backspace');
+    await page.reload();
+    await isChosen(page, `Another wording for “${BEANS}”`);
+    await button(page, 'Send answer').click();
+    assert.equal((await taught(id)).do, 'wording');
+    await goTo(page, `/inbox/${id}`);
+    await page.getByText(`The question is another wording for “${BEANS}”.`).waitFor();
+    await button(page, 'Undo what it learned').click();
+    await button(page, 'Undo what it learned').waitFor({ state: 'detached' });
+
+    const suggestion = { kind: 'document', question: 'Beans', answer: 'In a bag.' };
+    const json = [
+      { ...suggestion, id: 1, score: 0.83 },
+      { ...suggestion, id: 2, score: 0.24 },
+    ];
+    await page.route('**/suggestions*', (route) => route.fulfill({ json }));
+    await goTo(page, `/inbox/${await shop.ask('Do you have decaf beans from Peru?')}`);
+    const [good, weak] = [page.locator('.suggestion').first(), page.locator('.suggestion').nth(1)];
+    await good.getByText('83% match').waitFor();
+    await weak.getByText('Maybe related').waitFor();
+    assert.equal(await weak.getByText('%').count(), 0);
+  });
+});
+
+inBrowser('answers without you', (shop) => {
+  it('are shown, take judgements back, and have a threshold', async () => {
+    const confidence = async () => (await shop.api('GET', `${KNOWLEDGE}/confidence`)).json;
+    const { write } = documentsOf(shop);
+    const title = 'How much is shipping?';
+    const document = await write(title, 'Nothing from 35 €.');
+    const customer = { phone: '+34611550101' };
+    const { json } = await shop.api('POST', '/api/v1/ask', { question: title, customer });
+    assert.equal(json.status, 'known');
+
+    const { page } = await shop.open({ path: '/settings/assistant' });
+    const section = page.locator('.settings-block', { hasText: 'Answers without you' });
+    const judge = (name: string) => section.getByRole('button', { name: `${name}: ${title}` });
+    const says = (text: string) => section.getByText(text).waitFor();
+    await says('No recognised question has been judged yet.');
+    await says('For now, only the same question is answered without asking you.');
+    await judge('Wrong').click();
+    await says('Right: 0 of 1 recognised question.');
+    assert.deepEqual((await confidence()).learned.wrong, 1);
+    // The button that was pressed is gone: the focus is on what takes its place.
+    await page.locator(`button:focus[aria-label="Undo: ${title}"]`).waitFor();
+    await judge('Undo').click();
+    await says('No recognised question has been judged yet.');
+    await judge('Right').click();
+    await says('Right: 1 of 1 recognised question.');
+    await button(page, 'Forget what was learned').click();
+    await says('No recognised question has been judged yet.');
+    await section.getByRole('button', { name: /^Count what was learned before/ }).click();
+    await says('Right: 1 of 1 recognised question.');
+
+    await section.getByText('Always ask me').click();
+    await says('You are asked every time.');
+    assert.equal((await confidence()).setting, 'off');
+    await section.getByText('My own threshold').click();
+    await section.getByRole('slider').fill('75');
+    await says('Answers from 75% match are given without asking you.');
+    assert.equal((await confidence()).setting, 0.75);
+    await section.getByText('Learned from your answers').click();
+    await section.getByRole('slider').waitFor({ state: 'detached' });
+    await section.getByRole('link', { name: title }).click();
+    await page.waitForURL(`**/knowledge/${document}`);
   });
 });

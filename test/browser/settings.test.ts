@@ -1,330 +1,399 @@
 import assert from 'node:assert/strict';
-import { after, it } from 'node:test';
-import { addUser, BOREALIS } from '../support/server.ts';
-import { META, type Meta, startMeta } from '../support/stand-ins/meta.ts';
+import { it } from 'node:test';
+import type { Page } from 'playwright-core';
+import { assertError } from '../support/server.ts';
 import {
   answerField,
-  apiOf,
   becomes,
   button,
-  focused,
+  goTo,
+  heading,
   inBrowser,
-  isInSight,
   openSettings,
   rowOf,
   turnOnShortcuts,
 } from './browser.ts';
 
 const PASSWORD = 'quiet lemon harbour';
+const message = (page: Page) => page.getByLabel('What customers hear while they wait');
+const kept = (page: Page) => page.getByText('You changed this before and have not saved it yet.');
+const codeOf = (page: Page) => page.locator('.shown-once code').textContent();
 
-let meta: Meta;
-after(() => meta?.close());
-/** The address of the Graph API is the operator's: merchants cannot set it. */
-async function startStandIn(): Promise<Record<string, string>> {
-  meta = await startMeta({ now: () => new Date() });
-  return { WHATSAPP_BASE_URL: meta.url };
-}
-
-inBrowser(
-  'the settings',
-  (dashboard) => {
-    const { api, createNotification, readAnswered, setUndoSeconds } = apiOf(dashboard);
-
-    it('an owner invites a colleague, who joins in another browser and answers', async () => {
-      const id = await createNotification();
-      const owner = await dashboard.open();
-      await openSettings(owner.page, 'Team');
-      await owner.page.getByLabel('Name').fill('Bruno Díaz');
-      await owner.page.getByRole('button', { name: 'Create the invitation' }).click();
-      const link = (await owner.page.locator('.shown-once code').textContent())!;
-      assert.match(link, /\/invite#1\.[\w-]{43}$/);
-      await owner.page.getByText('Open invitations').waitFor();
-
-      const colleague = await dashboard.open({ user: 'nobody', path: new URL(link).pathname });
-      await colleague.page.getByText('This link cannot be opened').waitFor();
-      await colleague.page.goto('/healthz');
-      await colleague.page.goto(link);
-      await colleague.page.getByRole('heading', { name: 'Join Aurora Coffee' }).waitFor();
-      // The secret does not stay in the address.
-      assert.equal(new URL(colleague.page.url()).hash, '');
-      assert.equal(await colleague.page.getByLabel('Your name').inputValue(), 'Bruno Díaz');
-      await colleague.page.getByLabel('Email').fill('bruno@people.example');
-      await colleague.page.getByLabel('New password').fill(PASSWORD);
-      await button(colleague.page, 'Join and sign in').click();
-      await rowOf(colleague.page, id).click();
-      await answerField(colleague.page).fill('Yes, on Monday.');
-      await button(colleague.page, 'Send').click();
-      assert.equal((await readAnswered(id)).answered_by, 'Bruno Díaz');
-
-      // A member sees the team, and cannot manage it.
-      await openSettings(colleague.page, 'Team');
-      await colleague.page.getByText('Only owners can change this.').waitFor();
-      await colleague.page.locator('[data-member]').getByText('Alma Reyes').waitFor();
-      assert.equal(await colleague.page.getByRole('button', { name: /^Disable/ }).count(), 0);
-      assert.equal(await colleague.page.getByRole('link', { name: 'Data', exact: true }).count(), 0);
-      await colleague.close();
-
-      await owner.page.reload();
-      const dialog = owner.page.getByRole('dialog');
-      for (const answer of ['Cancel', 'Disable']) {
-        await owner.page.getByRole('button', { name: 'Disable: Bruno Díaz' }).click();
-        await dialog.getByText('Disable Bruno Díaz?').waitFor();
-        await dialog.getByRole('button', { name: answer }).click();
-        await dialog.waitFor({ state: 'detached' });
-      }
-      await owner.page.getByRole('button', { name: 'Enable: Bruno Díaz' }).waitFor();
-      await owner.close();
+inBrowser('the shop in the settings', (shop) => {
+  const merchant = async () => (await shop.api('GET', '/api/v1/merchant')).json;
+  const restore = () =>
+    shop.api('PATCH', '/api/v1/merchant', {
+      ...{ waiting_message: null, opening_hours: null, quiet_hours: null, country: 'ES', undo_seconds: 5 },
     });
+  const save = async (page: Page) => {
+    await button(page, 'Save').click();
+    await page.getByText('Saved.').waitFor();
+  };
 
-    it('an owner connects WhatsApp step by step, and learns what is wrong before', async () => {
-      const window = await dashboard.open({
-        user: BOREALIS,
-        path: '/settings/connection',
-        expectedErrors: /409|422/,
-      });
-      const { page } = window;
-      const tokenField = page.getByLabel('Access token', { exact: true });
-      const save = async (token: string) => {
-        await tokenField.fill(token);
-        await button(page, 'Test and save').click();
-      };
-      await page.getByText('At Meta: your app, WhatsApp, API Setup.').waitFor();
-      await page.getByLabel('Phone number ID', { exact: true }).fill(META.phoneNumberId);
-      await page.getByLabel('App secret', { exact: true }).fill(META.appSecret);
-      await save('two words');
-      await page.getByRole('alert').getByText('This value does not fit here.').waitFor();
-      await page.getByText('Not saved: see the marked field.').waitFor();
-      await becomes(() => focused(page), 'token');
-      await becomes(() => isInSight(tokenField), true);
-      // A look at the other channel loses nothing.
-      const word = await page.getByLabel('Verify token').inputValue();
-      await page.getByLabel('Channel', { exact: true }).selectOption('webhook');
-      await page.getByLabel('Address of your system').waitFor();
-      await page.getByLabel('Channel', { exact: true }).selectOption('whatsapp');
-      assert.equal(
-        await page.getByLabel('Phone number ID', { exact: true }).inputValue(),
-        META.phoneNumberId,
-      );
-      assert.equal(await page.getByLabel('Verify token').inputValue(), word);
-      await save('not-the-right-token');
-      await page.getByRole('alert').getByText('WhatsApp refuses this access token.').waitFor();
-      assert.equal(await tokenField.getAttribute('aria-invalid'), 'true');
-      await save(META.token);
-      await page.getByText('Your channel is set up.').waitFor();
-      await page.getByText('Your messages go out through this channel.').waitFor();
-      await page.getByText(`Number at WhatsApp (its ID): ${META.phoneNumberId}`).waitFor();
+  it('is described by an owner: unsaved changes stay while I look at another page, and what was saved after a reload', async () => {
+    const { page } = await shop.open({ path: '/settings/shop' });
+    await message(page).fill('I am asking the roaster.');
+    await page.getByLabel('We have opening hours').click();
+    await page.getByLabel('Monday: To').fill('14:00');
+    assert.equal(await kept(page).count(), 0);
+    await openSettings(page, 'Team');
+    await page.getByLabel('Name').waitFor();
+    await openSettings(page, 'Shop');
+    await kept(page).waitFor();
+    assert.equal(await message(page).inputValue(), 'I am asking the roaster.');
+    assert.equal(await page.getByLabel('Monday: To').inputValue(), '14:00');
+    assert.equal((await merchant()).waiting_message, null);
+    await page.getByLabel('Country').selectOption('Portugal');
+    await page.getByLabel('Time to undo an answer').selectOption('30 seconds');
+    await save(page);
+    await kept(page).waitFor({ state: 'detached' });
+    await page.reload();
+    await page.getByText('I am asking the roaster.').waitFor();
+    assert.equal(await page.getByLabel('Monday: To').inputValue(), '14:00');
+    assert.equal(await page.getByLabel('Time to undo an answer').inputValue(), '30');
+    const { country, undo_seconds, waiting_message } = await merchant();
+    assert.deepEqual([country, undo_seconds, waiting_message], ['PT', 30, 'I am asking the roaster.']);
 
-      // What it says to enter at Meta is what Meta then finds.
-      const lastStep = page.locator('.settings-block', { hasText: 'Last step: tell Meta where to call' });
-      await lastStep.locator('code').nth(1).waitFor();
-      const [callback = '', shown] = await lastStep.locator('code').allTextContents();
-      assert.equal(shown, word);
-      const query = { 'hub.mode': 'subscribe', 'hub.verify_token': word, 'hub.challenge': '12345' };
-      const verified = await fetch(`${callback}?${new URLSearchParams(query)}`);
-      assert.deepEqual([verified.status, await verified.text()], [200, '12345']);
-      await page.reload();
-      await lastStep.getByText('The word that you saved.').waitFor();
-      assert.deepEqual(await lastStep.locator('code').allTextContents(), [callback]);
+    await message(page).fill('Never mind.');
+    await page.locator('.nav a[href^="/overview"]').click();
+    await heading(page, 'Overview').waitFor();
+    await openSettings(page, 'Shop');
+    await kept(page).waitFor();
+    await button(page, 'Discard my changes').click();
+    await becomes(() => message(page).inputValue(), 'I am asking the roaster.');
+    await openSettings(page, 'Team');
+    await openSettings(page, 'Shop');
+    await message(page).waitFor();
+    assert.equal(await kept(page).count(), 0);
+    await restore();
+  });
 
-      await button(page, 'Test the connection').click();
-      await page.locator('.channel-state[data-state="ok"]').getByText('Tested just now: it works.').waitFor();
-      assert.equal(meta.accepted.length, 0);
-      // Without a template, and without the account that has it, it says what is missing.
-      await page.locator('.template-state[data-state="bad"]').getByText('No template is set up').waitFor();
-      await page.getByLabel('Name of the template').fill(META.template);
-      await button(page, 'Test and save').click();
-      await page.locator('.template-state').getByText('Fill in your WhatsApp Business Account ID').waitFor();
-      await page.getByLabel('WhatsApp Business Account ID').fill(META.businessAccountId);
-      await button(page, 'Test and save').click();
-      await page.locator('.template-state[data-state="ok"]').getByText('WhatsApp has approved it.').waitFor();
-      await page
-        .locator('.template-preview')
-        .getByText('Hello! Here is the answer to your question: Yes, on Saturdays we open at nine.')
-        .waitFor();
-      await page.getByText(`${META.template} (en)`).waitFor();
-      await button(page, 'Remove my channel').click();
-      const dialog = page.getByRole('dialog', { name: 'Remove your channel?' });
+  it('changes only in what I changed, keeps what I write while it is saved, and forgets the rest at sign-out', async () => {
+    const window = await shop.open({ path: '/settings/shop', expectedErrors: /401/, fresh: true });
+    const { page } = window;
+    await message(page).waitFor();
+    // Another owner, in another window.
+    await shop.api('PATCH', '/api/v1/merchant', { country: 'FR', waiting_message: 'Please wait.' });
+    const [isSent, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route('**/api/v1/merchant', async (route) => {
+      if (route.request().method() !== 'PATCH') return route.continue();
+      const response = await route.fetch();
+      isSent.resolve();
+      await answered.promise;
+      return route.fulfill({ response });
+    });
+    await page.getByLabel('Name of the shop').fill('Aurora Coffee Roasters');
+    await button(page, 'Save').click();
+    await isSent.promise;
+    await message(page).fill('I am on my way.');
+    answered.resolve();
+    await page.getByText('Saved.').waitFor();
+    // The form may show it a moment after the message.
+    await becomes(() => page.getByLabel('Country').inputValue(), 'FR');
+    assert.equal(await message(page).inputValue(), 'I am on my way.');
+    const { name, country, waiting_message } = await merchant();
+    assert.deepEqual([name, country, waiting_message], ['Aurora Coffee Roasters', 'FR', 'Please wait.']);
+
+    await page.locator('.settings-nav').getByRole('button', { name: 'Sign out' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('You have text that is not sent or saved yet.').waitFor();
+    await dialog.getByRole('button', { name: 'Sign out' }).click();
+    await window.signIn();
+    await openSettings(page, 'Shop');
+    await becomes(() => message(page).inputValue(), 'Please wait.');
+    assert.equal(await kept(page).count(), 0);
+    await restore();
+  });
+
+  it('has hours in one line for each day, and says at the day itself which hours cannot be', async () => {
+    const { page } = await shop.open({ path: '/settings/shop', expectedErrors: /422/, fresh: true });
+    await page.getByLabel('We have opening hours').click();
+    const monday = page.getByRole('group', { name: 'Monday' });
+    const remove = monday.getByRole('button', { name: 'Monday: Remove hours' });
+    for (const [width, height] of [
+      [390, 844],
+      [1400, 900],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      for (const name of ['From', 'To']) await monday.getByText(name, { exact: true }).waitFor();
+      const bottoms = new Set<number>();
+      for (const part of [monday.getByLabel('Monday: From'), monday.getByLabel('Monday: To'), remove]) {
+        const box = (await part.boundingBox())!;
+        bottoms.add(Math.round(box.y + box.height));
+      }
+      assert.equal(bottoms.size, 1, `${width}: ${[...bottoms].join()}`);
+    }
+    await monday.getByLabel('Monday: To').fill('08:00');
+    await button(page, 'Save').click();
+    const notice = monday.getByRole('alert');
+    await notice.getByText('Monday: the opening time must be before the closing time.').waitFor();
+    await becomes(
+      () =>
+        page.evaluate<boolean>(`{
+          const { top, bottom } = document.querySelector('.hours-row [role="alert"]').getBoundingClientRect();
+          top >= 0 && bottom <= innerHeight;
+        }`),
+      true,
+    );
+    assert.equal(await page.getByRole('alert').count(), 1);
+    assert.equal(await monday.locator('[aria-invalid="true"]').count(), 2);
+    // Gone as soon as it is right.
+    await monday.getByLabel('Monday: To').fill('17:00');
+    await notice.waitFor({ state: 'detached' });
+    await remove.click();
+    await monday.getByText('Closed').waitFor();
+
+    const tuesday = page.getByRole('group', { name: 'Tuesday' });
+    await tuesday.getByRole('button', { name: 'Add hours' }).click();
+    await tuesday.getByLabel('Tuesday: From').nth(1).fill('12:00');
+    await button(page, 'Save').click();
+    await tuesday.getByRole('alert').getByText('Tuesday: the hours must follow one another').waitFor();
+    await tuesday.getByRole('button', { name: 'Tuesday: Remove hours 2' }).click();
+    await page.getByLabel('Quiet hours: From').fill('07:00');
+    await button(page, 'Save').click();
+    const quiet = page.getByRole('group', { name: 'Quiet hours' });
+    await quiet.getByRole('alert').getByText('Quiet hours cannot begin and end at the same time.').waitFor();
+    await page.getByLabel('Quiet hours: From').fill('22:00');
+    await save(page);
+    await restore();
+  });
+
+  it('says in my language which hours cannot be, and writes English from left to right on an Arabic page', async () => {
+    const { page } = await shop.open({ path: '/settings/shop', language: 'ar', expectedErrors: /422/ });
+    await page.getByRole('switch').first().click();
+    const monday = page.locator('fieldset.hours-row').first();
+    await monday.locator('input').nth(1).fill('08:00');
+    await page.locator('.settings button[type="submit"]').click();
+    const notice = await monday.getByRole('alert').textContent();
+    assert.equal(notice, 'الاثنين: يجب أن يكون وقت الفتح قبل وقت الإغلاق.');
+    const field = 'textarea[maxlength="500"]';
+    await page.locator(field).fill('One moment, I am asking.');
+    const direction = await page.evaluate(`getComputedStyle(document.querySelector('${field}')).direction`);
+    assert.equal(direction, 'ltr');
+  });
+});
+
+inBrowser('the team', (shop) => {
+  it('gets a colleague by an invitation, who joins in another browser and answers, and can be disabled', async () => {
+    const id = await shop.ask();
+    const owner = await shop.open({ path: '/settings/team' });
+    await owner.page.getByLabel('Name').fill('Bruno Díaz');
+    await owner.page.getByRole('button', { name: 'Create the invitation' }).click();
+    const link = (await codeOf(owner.page))!;
+    assert.match(link, /\/invite#\d+\.[\w-]{43}$/);
+    await owner.page.getByText('Open invitations').waitFor();
+
+    const theirs = await shop.open({
+      ...{ user: 'nobody', path: new URL(link).pathname, expectedErrors: /401/ },
+    });
+    const { page } = theirs;
+    await page.getByText('This link cannot be opened').waitFor();
+    await page.goto('/healthz');
+    await page.goto(link);
+    await heading(page, 'Join Aurora Coffee').waitFor();
+    // The secret does not stay in the address.
+    assert.equal(new URL(page.url()).hash, '');
+    assert.equal(await page.getByLabel('Your name').inputValue(), 'Bruno Díaz');
+    const bruno = { email: `bruno-${id}@people.example`, password: PASSWORD };
+    await page.getByLabel('Email').fill(bruno.email);
+    await page.getByLabel('New password').fill(bruno.password);
+    await button(page, 'Join and sign in').click();
+    await rowOf(page, id).click();
+    await answerField(page).fill('Yes, on Monday.');
+    await button(page, 'Send').click();
+    assert.equal((await shop.readAnswered(id)).answered_by, 'Bruno Díaz');
+
+    await owner.page.reload();
+    const dialog = owner.page.getByRole('dialog');
+    for (const answer of ['Cancel', 'Disable']) {
+      await owner.page.getByRole('button', { name: 'Disable: Bruno Díaz' }).click();
+      await dialog.getByText('Disable Bruno Díaz?').waitFor();
+      await dialog.getByRole('button', { name: answer, exact: true }).click();
+      await dialog.waitFor({ state: 'detached' });
+    }
+    await owner.page.getByRole('button', { name: 'Enable: Bruno Díaz' }).waitFor();
+    // They are signed out at once, and cannot come back until enabled again.
+    await page.getByText('Your session has ended.').waitFor();
+    await page.getByLabel('Email').fill(bruno.email);
+    await page.getByLabel('Password', { exact: true }).fill(bruno.password);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('alert').waitFor();
+    await owner.page.getByRole('button', { name: 'Enable: Bruno Díaz' }).click();
+    await owner.page.getByRole('button', { name: 'Disable: Bruno Díaz' }).waitFor();
+    await theirs.signIn(bruno);
+  });
+
+  it('has members without the owner’s controls, and the API refuses what they do not show', async () => {
+    const member = await shop.colleague('Mario Rey');
+    const { page } = await shop.open({ user: member, path: '/settings/shop' });
+    const refusal = page.getByText('Only owners can change this.');
+    await refusal.waitFor();
+    assert.equal(await page.getByLabel('Name of the shop').isDisabled(), true);
+    assert.equal(await button(page, 'Save').count(), 0);
+    await openSettings(page, 'Team');
+    await page.locator('[data-member]').getByText('Alma Reyes').waitFor();
+    for (const name of [/^Disable/, /^New password/, /^Create the invitation/])
+      assert.equal(await page.getByRole('button', { name }).count(), 0);
+    await openSettings(page, 'Connection');
+    await refusal.waitFor();
+    for (const name of ['Test and save', 'Test the connection'])
+      assert.equal(await button(page, name).count(), 0);
+    const data = page.locator('.settings-nav').getByRole('link', { name: 'Data', exact: true });
+    assert.equal(await data.count(), 0);
+    // By its address it says so, too.
+    await goTo(page, '/settings/data');
+    await refusal.waitFor();
+    assert.equal(await button(page, 'Download the file').count(), 0);
+    const { token } = member;
+    for (const [method, path, body] of [
+      ['PATCH', '/api/v1/merchant', { name: 'Mine' }],
+      ['POST', '/api/v1/invites', { role: 'owner' }],
+      ['GET', '/api/v1/invites', undefined],
+      ['PATCH', `/api/v1/team/${member.id}`, { role: 'owner' }],
+      ['POST', `/api/v1/team/${shop.merchant.owner.id}/reset-link`, undefined],
+      ['GET', '/api/v1/channel/types', undefined],
+      ['DELETE', '/api/v1/channel', undefined],
+      ['GET', '/api/v1/export', undefined],
+      ['POST', '/api/v1/keys', { name: 'Mine', scopes: ['ask'] }],
+    ] as const)
+      assertError(await shop.deskbell.call(method, path, { token, body }), 403, 'FORBIDDEN');
+  });
+
+  it('takes care of a question that is assigned, and writes notes with mentions that only it sees', async () => {
+    const nora = await shop.colleague('Nora Gil');
+    const id = await shop.ask('Which kettle pours slowly enough?');
+    const mine = await shop.open({ path: `/inbox/${id}`, fresh: true });
+    const assignee = mine.page.locator('.assignee');
+    await assignee.getByRole('combobox').selectOption('Nora Gil');
+    const theirs = await shop.open({ path: '/inbox?assigned=me', user: nora });
+    await rowOf(theirs.page, id).click();
+    await theirs.page
+      .locator('.assignee option:checked', { hasText: 'Nora Gil (you)' })
+      .waitFor({ state: 'attached' });
+    assert.equal((await shop.read(id)).assigned_to.id, nora.id);
+    await theirs.page.locator('.assignee').getByRole('combobox').selectOption('Nobody');
+    await assignee.locator('option:checked', { hasText: 'Nobody' }).waitFor({ state: 'attached' });
+    assert.equal((await shop.read(id)).assigned_to, null);
+
+    // A mention is offered, marked and told. Only its author or an owner deletes a note.
+    const notes = mine.page.locator('.note');
+    await mine.page.getByText('Internal notes').click();
+    const note = mine.page.getByRole('textbox', { name: 'New note' });
+    await note.pressSequentially('Please ask the roaster, @nor');
+    await button(mine.page, '@Nora Gil').click();
+    await note.pressSequentially('before Friday.');
+    await button(mine.page, 'Add note').click();
+    await mine.page.locator('.note mark', { hasText: '@Nora Gil' }).waitFor();
+    const [stored] = (await shop.api('GET', `/api/v1/notification/${id}/notes`)).json.notes;
+    assert.equal(stored.text, 'Please ask the roaster, @Nora Gil before Friday.');
+    assert.deepEqual(
+      stored.mentions.map((one: { id: number }) => one.id),
+      [nora.id],
+    );
+    const theirNotes = theirs.page.locator('.note');
+    await theirNotes.filter({ hasText: 'before Friday.' }).waitFor();
+    const remove = (page: Page, name: string) =>
+      page.getByRole('button', { name: `Delete the note by ${name}` });
+    assert.equal(await remove(theirs.page, 'Alma Reyes').count(), 0);
+    await theirs.page.getByRole('textbox', { name: 'New note' }).fill('Done.');
+    await button(theirs.page, 'Add note').click();
+    // The first window hears of it without a reload.
+    await notes.filter({ hasText: 'Done.' }).waitFor();
+    await remove(mine.page, 'Nora Gil').click();
+    await notes.filter({ hasText: 'Done.' }).waitFor({ state: 'detached' });
+    await theirNotes.filter({ hasText: 'Done.' }).waitFor({ state: 'detached' });
+  });
+});
+
+inBrowser('the other settings', (shop) => {
+  it('ask before I stop being an owner, revoke a key or remove an endpoint, and show a secret once', async () => {
+    const user = await shop.colleague('Olga Owner', 'owner');
+    const { page } = await shop.open({ user, path: '/settings/team' });
+    const dialog = page.getByRole('dialog');
+    const cancel = async () => {
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       await dialog.waitFor({ state: 'detached' });
-      await button(page, 'Remove my channel').click();
-      await dialog.getByRole('button', { name: 'Remove my channel' }).click();
-      await page.getByText('You use the channel that this server’s operator has set up.').waitFor();
-      await window.close();
-    });
+    };
+    const role = page.locator('[data-member]', { hasText: 'You' }).getByRole('combobox');
+    await role.selectOption('Member');
+    await dialog.getByText('Stop being an owner?').waitFor();
+    await cancel();
+    assert.equal(await role.inputValue(), 'owner');
 
-    it('an owner describes the shop, and what was saved is there after a reload', async () => {
-      const window = await dashboard.open({ path: '/settings/shop' });
-      const { page } = window;
-      await page
-        .getByLabel('What customers hear while they wait')
-        .fill('One moment, I am asking a colleague.');
-      await page.getByLabel('We have opening hours').click();
-      await page.getByLabel('Monday: To').fill('14:00');
-      await page.getByLabel('Country').selectOption('Portugal');
-      await page.getByLabel('Time to undo an answer').selectOption('30 seconds');
-      await button(page, 'Save').click();
-      await page.getByText('Saved.').waitFor();
-      await page.reload();
-      await page.getByText('One moment, I am asking a colleague.').waitFor();
-      assert.equal(await page.getByLabel('Monday: To').inputValue(), '14:00');
-      assert.equal(await page.getByLabel('Country').inputValue(), 'PT');
-      assert.equal(await page.getByLabel('Time to undo an answer').inputValue(), '30');
-      const { country, undo_seconds } = (await api('GET', '/api/v1/merchant')).json;
-      assert.deepEqual([country, undo_seconds], ['PT', 30]);
-      await page.getByLabel('Country').selectOption('Spain');
-      await page.getByLabel('Time to undo an answer').selectOption('Off: sent at once');
-      await button(page, 'Save').click();
-      await page.getByText('Saved.').waitFor();
-      await setUndoSeconds(5);
-      await window.close();
-    });
+    const added = await shop.api('POST', '/api/v1/webhooks', { url: 'https://example.com/hook' });
+    assert.equal(added.status, 200);
+    await goTo(page, '/settings/assistant');
+    const remove = page.getByRole('button', { name: 'Remove: https://example.com/hook' });
+    await remove.click();
+    await dialog.getByText('Remove this endpoint?').waitFor();
+    await cancel();
+    await remove.click();
+    await dialog.getByRole('button', { name: 'Remove' }).click();
+    await remove.waitFor({ state: 'detached' });
 
-    it('changes only what I changed, and keeps what I write while it is saved', async () => {
-      const window = await dashboard.open({ path: '/settings/shop' });
-      const { page } = window;
-      const message = page.getByLabel('What customers hear while they wait');
-      await message.waitFor();
-      // Another owner, in another window.
-      await api('PATCH', '/api/v1/merchant', { country: 'FR', waiting_message: 'Please wait.' });
-      const [isSent, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      await page.route('**/api/v1/merchant', async (route) => {
-        if (route.request().method() !== 'PATCH') return route.continue();
-        const response = await route.fetch();
-        isSent.resolve();
-        await answered.promise;
-        return route.fulfill({ response });
-      });
-      await page.getByLabel('Name of the shop').fill('Aurora Coffee Roasters');
-      await button(page, 'Save').click();
-      await isSent.promise;
-      await message.fill('I am on my way.');
-      answered.resolve();
-      await page.getByText('Saved.').waitFor();
-      // The form may show it a moment after the message.
-      await becomes(() => page.getByLabel('Country').inputValue(), 'FR');
-      assert.equal(await message.inputValue(), 'I am on my way.');
-      const { name, country, waiting_message } = (await api('GET', '/api/v1/merchant')).json;
-      assert.deepEqual([name, country, waiting_message], ['Aurora Coffee Roasters', 'FR', 'Please wait.']);
-      await api('PATCH', '/api/v1/merchant', { name: 'Aurora Coffee', country: 'ES', waiting_message: null });
-      await window.close();
-    });
+    await page.getByLabel('Name of the key').fill('My assistant');
+    await button(page, 'Create a key').click();
+    assert.match((await codeOf(page))!, /^dbk_/);
+    await page.reload();
+    const revoke = page.getByRole('button', { name: 'Revoke: My assistant' });
+    await revoke.waitFor();
+    assert.equal(await page.locator('.shown-once').count(), 0);
+    await revoke.click();
+    // An earlier click would be ignored.
+    await page.waitForTimeout(600);
+    await page.getByRole('button', { name: /^Revoke it\?/ }).click();
+    await page.getByText('The key was revoked.').waitFor();
 
-    it('asks before I stop being an owner, and before an endpoint is removed', async () => {
-      const user = await addUser(dashboard.deskbell);
-      const window = await dashboard.open({ user, path: '/settings/team' });
-      const { page } = window;
-      const dialog = page.getByRole('dialog');
-      const cancel = async () => {
-        await dialog.getByRole('button', { name: 'Cancel' }).click();
-        await dialog.waitFor({ state: 'detached' });
-      };
-      const role = page.locator('[data-member]', { hasText: 'You' }).getByRole('combobox');
-      await role.selectOption('Member');
-      await dialog.getByText('Stop being an owner?').waitFor();
-      await cancel();
-      assert.equal(await role.inputValue(), 'owner');
+    await openSettings(page, 'Data');
+    const downloading = page.waitForEvent('download');
+    await button(page, 'Download the file').click();
+    assert.match((await downloading).suggestedFilename(), /^deskbell-\d{4}-\d\d-\d\d\.ndjson$/);
+  });
 
-      const added = await api('POST', '/api/v1/webhooks', { url: 'https://example.com/hook' });
-      assert.equal(added.status, 200);
-      await page.goto('/settings/assistant');
-      const remove = page.getByRole('button', { name: 'Remove: https://example.com/hook' });
-      await remove.click();
-      await dialog.getByText('Remove this endpoint?').waitFor();
-      await cancel();
-      await remove.click();
-      await dialog.getByRole('button', { name: 'Remove' }).click();
-      await remove.waitFor({ state: 'detached' });
-      await window.close();
-    });
+  it('hide the developer tools from merchants who turn them off', async () => {
+    const id = await shop.ask();
+    await shop.answer(id, 'Yes.');
+    const { page } = await shop.open({ path: '/settings/developer' });
+    const testPhone = page.locator('.nav a[href="/test-phone"]');
+    await testPhone.waitFor();
+    const tools = page.getByLabel('Show developer tools to everybody in the team');
+    await tools.click();
+    await testPhone.waitFor({ state: 'detached' });
+    await page.locator('.nav a[href^="/overview"]').click();
+    await heading(page, 'Overview').waitFor();
+    assert.equal(await page.locator('.curl').count(), 0);
+    await goTo(page, `/inbox/${id}`);
+    await page.locator('.sent-answer').waitFor();
+    await turnOnShortcuts(page);
+    await page.keyboard.press('t');
+    await page.keyboard.press('ControlOrMeta+k');
+    await page.getByRole('option', { name: 'Sign out' }).waitFor();
+    assert.equal(await page.getByRole('option', { name: /test phone|cURL/i }).count(), 0);
+    assert.equal(await page.evaluate(`localStorage.getItem('deskbell.preferences')`), null);
+    await page.keyboard.press('Escape');
+    await openSettings(page, 'Developer tools');
+    await tools.click();
+    await testPhone.waitFor();
+  });
 
-    it('shows the secret of a new key once, and revokes it after asking', async () => {
-      const window = await dashboard.open({ path: '/settings/assistant' });
-      const { page } = window;
-      await page.getByLabel('Name of the key').fill('My assistant');
-      await button(page, 'Create a key').click();
-      assert.match((await page.locator('.shown-once code').textContent())!, /^dbk_/);
-      await page.reload();
-      const revoke = page.getByRole('button', { name: 'Revoke: My assistant' });
-      await revoke.waitFor();
-      assert.equal(await page.locator('.shown-once').count(), 0);
-      await revoke.click();
-      await page.waitForTimeout(600);
-      await page.getByRole('button', { name: /^Revoke it\?/ }).click();
-      await page.getByText('The key was revoked.').waitFor();
-      await window.close();
-    });
+  it('give a link for a new password that works once, and without e-mail the sign-in page says whom to ask', async () => {
+    const user = await shop.colleague();
+    const { link } = (await shop.api('POST', `/api/v1/team/${user.id}/reset-link`)).json;
+    const window = await shop.open({ user: 'nobody', expectedErrors: /404|409|422/ });
+    const { page } = window;
+    await button(page, 'Forgot password').click();
+    await page.getByLabel('Email').fill(user.email);
+    await button(page, 'Send the link').click();
+    await page.getByRole('alert').getByText('Ask an owner of your team for a link.').waitFor();
 
-    it('hides the developer tools from merchants who turn them off', async () => {
-      const window = await dashboard.open({ path: '/settings/developer' });
-      const { page } = window;
-      const testPhone = page.locator('.nav a[href="/test-phone"]');
-      await testPhone.waitFor();
-      const tools = page.getByLabel('Show developer tools to everybody in the team');
-      await tools.click();
-      await testPhone.waitFor({ state: 'detached' });
-      await page.locator('.nav a[href^="/overview"]').click();
-      await page.getByRole('heading', { name: 'Overview' }).waitFor();
-      assert.equal(await page.locator('.curl').count(), 0);
-      await page.goto('/inbox/1');
-      await page.locator('.sent-answer').waitFor();
-      await turnOnShortcuts(page);
-      await page.keyboard.press('t');
-      await page.keyboard.press('ControlOrMeta+k');
-      await page.getByRole('option', { name: 'Sign out' }).waitFor();
-      assert.equal(await page.getByRole('option', { name: /test phone|cURL/i }).count(), 0);
-      assert.equal(await page.evaluate(`localStorage.getItem('deskbell.preferences')`), null);
-      await page.keyboard.press('Escape');
-      await openSettings(page, 'Developer tools');
-      await tools.click();
-      await testPhone.waitFor();
-      await window.close();
-    });
-
-    it('downloads everything', async () => {
-      const window = await dashboard.open({ path: '/settings/data' });
-      const { page } = window;
-      const downloading = page.waitForEvent('download');
-      await button(page, 'Download the file').click();
-      assert.match((await downloading).suggestedFilename(), /^deskbell-\d{4}-\d\d-\d\d\.ndjson$/);
-      await window.close();
-    });
-
-    it('signs out the other devices with one click', async () => {
-      const user = await addUser(dashboard.deskbell);
-      const elsewhere = await dashboard.open({ user, expectedErrors: /401/ });
-      const here = await dashboard.open({ user, path: '/settings/account' });
-      await here.page.getByText('Where you are signed in').click();
-      await button(here.page, 'Sign out the others').click();
-      await here.page.getByText('All other devices are signed out.').waitFor();
-      await elsewhere.page.getByText('Your session has ended.').waitFor();
-      await here.page.getByText('This device', { exact: true }).waitFor();
-      await here.close();
-      await elsewhere.close();
-    });
-
-    it('a link for a new password works once, and without e-mail the sign-in page says whom to ask', async () => {
-      const user = await addUser(dashboard.deskbell);
-      const owner = await dashboard.deskbell.signIn();
-      const path = `/api/v1/team/${user.id}/reset-link`;
-      const { link } = (await dashboard.deskbell.call('POST', path, { token: owner })).json;
-      const window = await dashboard.open({ user: 'nobody', expectedErrors: /404|409|422/ });
-      const { page } = window;
-      await button(page, 'Forgot password').click();
-      await page.getByLabel('Email').fill(user.email);
-      await button(page, 'Send the link').click();
-      await page.getByRole('alert').getByText('Ask an owner of your team for a link.').waitFor();
-
-      await page.goto(link);
-      await page.getByLabel('New password').fill('aurora-coffee');
-      await button(page, 'Change password').click();
-      await page.getByText('This password is too easy to guess.').waitFor();
-      await page.getByLabel('New password').fill(PASSWORD);
-      await button(page, 'Change password').click();
-      await page.getByRole('heading', { name: 'Your password was changed' }).waitFor();
-      await page.getByRole('link', { name: 'Sign in' }).click();
-      await window.signIn({ email: user.email, password: PASSWORD });
-      await window.close();
-    });
-  },
-  { settings: startStandIn },
-);
+    await page.goto(link);
+    await page.getByLabel('New password').fill('aurora-coffee');
+    await button(page, 'Change password').click();
+    await page.getByText('This password is too easy to guess.').waitFor();
+    await page.getByLabel('New password').fill(PASSWORD);
+    await button(page, 'Change password').click();
+    await heading(page, 'Your password was changed').waitFor();
+    await page.getByRole('link', { name: 'Sign in' }).click();
+    await window.signIn({ email: user.email, password: PASSWORD });
+  });
+});

@@ -2,20 +2,16 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { answer, raised } from '../support/answering.ts';
-import { createKey } from '../support/machineKeys.ts';
-import { installClient } from '../support/packedClient.ts';
-import { inBrowser } from './browser.ts';
+import { inBrowser } from '../../browser/browser.ts';
+import { installClient } from '../../support/packedClient.ts';
 
 const SECRET = `whsec_${Buffer.from('the secret of a browser').toString('base64')}`;
 const QUESTION = 'Do you wrap presents on Sundays?';
 
-inBrowser('the client in a browser', (dashboard) => {
+inBrowser('the client in a browser', (shop) => {
   it('asks, waits, hears events and checks signatures', async () => {
-    const { deskbell } = dashboard;
     const { folder } = await installClient();
-    const window = await dashboard.open({ user: 'nobody' });
-    const { page } = window;
+    const { page } = await shop.open({ user: 'nobody' });
     await page.route('**/client/**', (route) => {
       const [, file] = new URL(route.request().url()).pathname.split('/client/');
       return route.fulfill({ path: join(folder, 'node_modules/@deskbell/client/dist', file!) });
@@ -24,7 +20,7 @@ inBrowser('the client in a browser', (dashboard) => {
     const body = '{"type":"webhook.test"}';
     const at = new Date();
     const given = {
-      key: await createKey(deskbell),
+      key: await shop.merchant.key(),
       question: QUESTION,
       body,
       headers: {
@@ -47,10 +43,9 @@ inBrowser('the client in a browser', (dashboard) => {
     let ids: number[] = [];
     while (ids.length === 0) {
       await Promise.race([outcome, page.waitForTimeout(20)]);
-      ids = await raised(deskbell, QUESTION);
+      ids = (await shop.merchant.get('/inbox?tab=open')).json.items.map(({ id }: { id: number }) => id);
     }
-    await answer(deskbell, ids[0]!, 'Until noon.');
+    await shop.answer(String(ids[0]), 'Until noon.');
     assert.deepEqual(await outcome, ['webhook.test', 'answered', 'Until noon.', 'Until noon.']);
-    await window.close();
   });
 });
