@@ -56,7 +56,10 @@ onEachEngine('a list and its ETag', (engine) => {
   });
 
   it('is queried once for many simultaneous requests', async () => {
+    const { headers } = await listOf(aurora);
     await raise(deskbell, borealis, BOREALIS_QUESTION);
+    // One merchant's write does not change another's list.
+    assert.equal((await listOf(aurora, '', headers.get('etag')!)).status, 304);
     const { database } = deskbell;
     const { one } = database;
     let made = 0;
@@ -82,14 +85,11 @@ onEachEngine('a list and its ETag', (engine) => {
       let address = '';
       const id = () => Number(address.split('/').at(-1));
       const byHand = `update notifications set context = '{"question":"By hand?"}' where id = $1`;
+      const request = async () => {
+        address = await raise(writer, borealis, BOREALIS_QUESTION);
+      };
       const writes: [name: string, write: () => Promise<unknown>, then: RegExp | undefined][] = [
-        [
-          'request',
-          async () => {
-            address = await raise(writer, borealis, BOREALIS_QUESTION);
-          },
-          /"status":"requested"/,
-        ],
+        ['request', request, /"status":"requested"/],
         ['update by SQL', () => writer.database.run(byHand, [id()]), /"context":\{"question":"By hand\?"\}/],
         [
           'answer',
@@ -126,7 +126,7 @@ onEachEngine('a list and its ETag', (engine) => {
       bodies.set(tag, text);
     };
     await Promise.all(
-      Array.from({ length: 30 }, async (_, n) => {
+      Array.from({ length: 16 }, async (_, n) => {
         const [here, there] = n % 2 === 0 ? [deskbell, other] : [other, deskbell];
         await look(here);
         const address = await raise(here, borealis, BOREALIS_QUESTION);
@@ -137,12 +137,6 @@ onEachEngine('a list and its ETag', (engine) => {
       }),
     );
     assert.ok(bodies.size > 1);
-  });
-
-  it('has a separate tag for each inbox: one merchant’s write does not change another’s', async () => {
-    const tag = (await listOf(aurora)).headers.get('etag')!;
-    await raise(deskbell, borealis, BOREALIS_QUESTION);
-    assert.equal((await listOf(aurora, '', tag)).status, 304);
   });
 
   it('is an empty array without notifications, and shows the first notification at once', async () => {
