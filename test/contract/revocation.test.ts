@@ -14,6 +14,7 @@ import { type Listener, listen } from '../support/listening.ts';
 import {
   addUser,
   assertError,
+  BOREALIS,
   type Deskbell,
   login,
   logout,
@@ -74,8 +75,21 @@ onEachEngine('revoked access', (engine) => {
       await revoke(deskbell, user, tokens);
       await assertEnds(deskbell, tokens.access_token, stream);
       assertError(await refresh(deskbell, tokens.refresh_token), 401, 'INVALID_TOKEN');
+      assertError(await logout(deskbell, tokens.refresh_token), 401, 'INVALID_TOKEN');
     });
   }
+
+  it('a new password ends all sessions of its user and the old password, and nothing of another user', async () => {
+    const user = await addUser(deskbell);
+    const sessions = [(await login(deskbell, user)).json, (await login(deskbell, user)).json];
+    const stranger = (await login(deskbell)).json;
+    await WAYS['a new password']!(deskbell, user, sessions[0]);
+    for (const { refresh_token } of sessions)
+      assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
+    assert.equal((await refresh(deskbell, stranger.refresh_token)).status, 200);
+    assertError(await login(deskbell, user), 401, 'INVALID_CREDENTIALS');
+    assert.equal((await login(deskbell, { ...BOREALIS, email: user.email })).status, 200);
+  });
 
   it('signing out ends the access tokens of that session, of every age, and of no other session', async () => {
     const [one, other] = [(await login(deskbell)).json, (await login(deskbell)).json];
@@ -87,12 +101,13 @@ onEachEngine('revoked access', (engine) => {
       assertError(await me(deskbell, token), 401, 'INVALID_TOKEN');
     }
     assert.equal((await me(deskbell, other.access_token)).status, 200);
+    assert.equal((await refresh(deskbell, other.refresh_token)).status, 200);
     await sleep(100);
     assert.ok(!stream.hasEnded(), 'the other session’s stream has ended');
     stream.stop();
   });
 
-  it('an enabled user signs in again in the same second; the old tokens stay invalid', async () => {
+  it('an enabled user signs in again in the same second; the old tokens and sessions stay invalid', async () => {
     const user = await addUser(deskbell);
     const old = (await login(deskbell, user)).json;
     deskbell.clock.stop();
@@ -101,6 +116,7 @@ onEachEngine('revoked access', (engine) => {
       await enableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
       const fresh = (await login(deskbell, user)).json;
       await assertEnds(deskbell, old.access_token);
+      assertError(await refresh(deskbell, old.refresh_token), 401, 'INVALID_TOKEN');
       assert.equal((await me(deskbell, fresh.access_token)).status, 200);
     } finally {
       deskbell.clock.go();

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeJwt } from 'jose';
-import { SERVER } from '../../src/audit/record.ts';
 import { EXPIRING_ATTEMPTS } from '../../src/auth/attempts.ts';
 import { expiringSessions } from '../../src/auth/sessions/store.ts';
-import { disableUser, enableUser, setPassword } from '../../src/auth/users.ts';
 import { removeExpired } from '../../src/database/expiry.ts';
 import {
   AURORA,
@@ -98,40 +96,6 @@ onEachEngine('tokens', (engine) => {
     const { access_token, refresh_token } = (await login(deskbell)).json;
     for (const ask of [me, list]) refused(await ask(deskbell, refresh_token));
     for (const ask of [refresh, logout]) refused(await ask(deskbell, access_token));
-  });
-
-  it('end with a sign-out, but not those of another session', async () => {
-    const [one, other] = [(await login(deskbell)).json, (await login(deskbell)).json];
-    const reply = await logout(deskbell, one.refresh_token);
-    assert.equal(reply.status, 200, reply.text);
-    assert.deepEqual(Object.keys(reply.json), ['message']);
-    for (const ask of [refresh, logout]) refused(await ask(deskbell, one.refresh_token));
-    assert.equal((await refresh(deskbell, other.refresh_token)).status, 200);
-  });
-
-  it('end with a new password, but not those of another user', async () => {
-    const { database, clock } = deskbell;
-    const user = await addUser(deskbell);
-    const sessions = [(await login(deskbell, user)).json, (await login(deskbell, user)).json];
-    const stranger = (await login(deskbell)).json;
-    const hash = 'select password_hash from users where id = 2';
-    const borealis = await database.one<{ password_hash: string }>(hash);
-    await setPassword(database, user.id, borealis!.password_hash, clock.now(), SERVER);
-    for (const { refresh_token } of sessions) refused(await refresh(deskbell, refresh_token));
-    assert.equal((await refresh(deskbell, stranger.refresh_token)).status, 200);
-    assertError(await login(deskbell, user), 401, 'INVALID_CREDENTIALS');
-    assert.equal((await login(deskbell, { ...BOREALIS, email: user.email })).status, 200);
-  });
-
-  it('of a disabled user are INVALID_TOKEN, and sessions stay ended when the user is enabled', async () => {
-    const user = await addUser(deskbell);
-    const { access_token, refresh_token } = (await login(deskbell, user)).json;
-    await disableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
-    refused(await me(deskbell, access_token));
-    refused(await refresh(deskbell, refresh_token));
-    await enableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
-    refused(await refresh(deskbell, refresh_token));
-    assert.equal((await login(deskbell, user)).status, 200);
   });
 
   it('of a deleted user are USER_NOT_FOUND, but can answer until they expire', async () => {
