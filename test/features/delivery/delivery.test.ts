@@ -3,6 +3,9 @@ import { before, it } from 'node:test';
 import { type Merchant, newMerchant, useMerchant } from '../../support/merchants.ts';
 import { onEachEngine } from '../../support/server.ts';
 
+/** Only this file has these settings, so the clock of its server is its own. */
+const SETTINGS = { CHANNEL_DAILY_LIMIT: '2' };
+
 /** Asks, answers, and returns the notification when all messages are sent. */
 async function answered(shop: Merchant, context: object, body: string | object) {
   const notification_type = 'question' in context ? 'user_question_request' : 'user_support_request';
@@ -14,7 +17,7 @@ async function answered(shop: Merchant, context: object, body: string | object) 
 }
 
 onEachEngine('the delivery of an answer', (engine) => {
-  const shop = useMerchant(engine);
+  const shop = useMerchant(engine, SETTINGS);
   const newest = async () => (await shop.get('/delivery/?limit=1')).json[0];
   const testPhone = async () => (await shop.get(`/simulator/${shop.conversationId}`)).text;
 
@@ -78,8 +81,7 @@ onEachEngine('the delivery of an answer', (engine) => {
 });
 
 onEachEngine('the daily messaging limit', (engine) => {
-  // Only this suite has these settings, so its clock is its own.
-  const first = useMerchant(engine, { CHANNEL_DAILY_LIMIT: '2' });
+  const first = useMerchant(engine, SETTINGS);
   const phone = (n: number) => `+3460000000${n}`;
   let shop: Merchant;
   before(() => {
