@@ -12,7 +12,6 @@ import {
   resolve,
 } from '../support/openapiDocument.ts';
 import { root } from '../support/process.ts';
-import { ROUTES } from '../support/routes.ts';
 import { useDeskbell } from '../support/server.ts';
 
 const hasExample = ({ example, examples, schema }: Media) =>
@@ -32,14 +31,16 @@ describe('the OpenAPI document', () => {
     assert.equal(document.info.version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
   });
 
-  it('lists exactly the existing routes, each under its tag', () => {
-    const found = Object.fromEntries(operations.map(([name, { tags }]) => [name, tags.join()]));
-    assert.deepEqual(found, ROUTES);
+  it('lists exactly the routes of the committed openapi.json, each under its tag', () => {
+    const committed: ApiDocument = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8'));
+    const tagsOf = (given: [string, Operation][]) => given.map(([name, { tags }]) => [name, tags]);
+    assert.deepEqual(tagsOf(operations), tagsOf(operationsOf(committed)));
   });
 
   it('requires a bearer token for the right routes only', () => {
     const needing = operations.filter(([, { security }]) => security.length > 0).map(([name]) => name);
-    const expected = Object.keys(ROUTES).filter((name) =>
+    const names = operations.map(([name]) => name);
+    const expected = names.filter((name) =>
       / \/api\/v1\/(?!auth\/(login|refresh|logout|password\/(forgot|reset))$|invites\/(look|accept)$)/.test(
         name,
       ),
