@@ -23,7 +23,12 @@ const list = (deskbell: Deskbell, token?: string) => deskbell.call('GET', SESSIO
 const sessionOf = (refreshToken: string) => String(decodeJwt(refreshToken).jti);
 
 onEachEngine('the sessions of a user', (engine) => {
-  const deskbell = useDeskbell(engine, { SESSION_IDLE_DAYS: '2', SESSIONS_PER_USER: '', TRUST_PROXY: '1' });
+  const settings = { SESSION_IDLE_DAYS: '2', SESSIONS_PER_USER: '4', TRUST_PROXY: '1' };
+  const deskbell = useDeskbell(engine, settings);
+  const countOpen = async (userId: number) => {
+    const sql = 'select id from sessions where user_id = $1 and revoked_at is null';
+    return (await deskbell.database.all(sql, [userId])).length;
+  };
   const from = (address: string) => ({ 'x-forwarded-for': address });
 
   it('end after SESSION_IDLE_DAYS, and every refresh prolongs it', async () => {
@@ -100,20 +105,43 @@ onEachEngine('the sessions of a user', (engine) => {
     assertError(await list(deskbell), 401, 'INVALID_TOKEN');
   });
 
-  it('are at most twenty: the one that was not used for longest ends', async () => {
+  it('are at most as many as is set: the one that was not used for longest ends', async () => {
     const user = await addUser(deskbell);
     const [used, unused] = [(await login(deskbell, user)).json, (await login(deskbell, user)).json];
     await deskbell.clock.advance(400);
-    await Promise.all(Array.from({ length: 18 }, () => login(deskbell, user)));
+    await Promise.all(Array.from({ length: 2 }, () => login(deskbell, user)));
     await refresh(deskbell, used.refresh_token);
     assert.equal((await me(deskbell, unused.access_token)).status, 200);
 
     const { access_token } = (await login(deskbell, user)).json;
-    assert.equal((await list(deskbell, access_token)).json.length, 20);
+    assert.equal((await list(deskbell, access_token)).json.length, 4);
     assertError(await refresh(deskbell, unused.refresh_token), 401, 'INVALID_TOKEN');
     // The sign-in does not wait until the server has read which session it ended.
     await until('its token is refused', async () => (await me(deskbell, unused.access_token)).status === 401);
     assert.equal((await me(deskbell, used.access_token)).status, 200);
+    await Promise.all(Array.from({ length: 8 }, () => login(deskbell, user)));
+    assert.equal(await countOpen(user.id), 4);
+  });
+
+  it('may have been very large before there was a limit: the user can still sign in', async () => {
+    const { database, clock } = deskbell;
+    const user = await addUser(deskbell);
+    const first = (await login(deskbell, user)).json;
+    const expiresAt = new Date(clock.now().getTime() + 86_400_000).toISOString();
+    // On SQLite more than a statement can have parameters. Not all at once: a statement may take three seconds.
+    const many = engine === 'sqlite' ? 33_000 : 3000;
+    for (let from = 0; from < many; from += 3000)
+      await database.run(
+        `with recursive n (i) as (select 1 union all select i + 1 from n where i < 3000)
+          insert into sessions (id, user_id, created_at, expires_at)
+            select concat('many ', i + cast($4 as bigint)), cast($1 as bigint), $2, $3 from n`,
+        [user.id, '2026-01-01T00:00:00.000Z', expiresAt, from],
+      );
+    assert.equal((await login(deskbell, user)).status, 200);
+    assert.equal(await countOpen(user.id), 4);
+    const ended = 'select count(*) as count from revocations where user_id = $1';
+    assert.equal((await database.one<{ count: number }>(ended, [user.id]))!.count, many - 2);
+    assert.equal((await me(deskbell, first.access_token)).status, 200);
   });
 
   describe('rotating a refresh token', () => {
@@ -167,37 +195,5 @@ onEachEngine('the sessions of a user', (engine) => {
       const { json } = replies.find(({ status }) => status === 200)!;
       assertError(await refresh(deskbell, json.refresh_token), 401, 'INVALID_TOKEN');
     });
-  });
-});
-
-onEachEngine('the number of sessions', (engine) => {
-  const deskbell = useDeskbell(engine, { SESSIONS_PER_USER: '4' });
-
-  it('can be set, and many sign-ins at once do not exceed it', async () => {
-    const user = await addUser(deskbell);
-    await Promise.all(Array.from({ length: 10 }, () => login(deskbell, user)));
-    const open = 'select id from sessions where user_id = $1 and revoked_at is null';
-    assert.equal((await deskbell.database.all(open, [user.id])).length, 4);
-  });
-
-  it('may have been very large before there was a limit: the user can still sign in', async () => {
-    const { database, clock } = deskbell;
-    const user = await addUser(deskbell);
-    const first = (await login(deskbell, user)).json;
-    const expiresAt = new Date(clock.now().getTime() + 86_400_000).toISOString();
-    // More than a statement can have parameters. Not all at once: a statement may take three seconds.
-    for (let from = 0; from < 33_000; from += 3000)
-      await database.run(
-        `with recursive n (i) as (select 1 union all select i + 1 from n where i < 3000)
-          insert into sessions (id, user_id, created_at, expires_at)
-            select concat('many ', i + cast($4 as bigint)), cast($1 as bigint), $2, $3 from n`,
-        [user.id, '2026-01-01T00:00:00.000Z', expiresAt, from],
-      );
-    assert.equal((await login(deskbell, user)).status, 200);
-    const open = 'select id from sessions where user_id = $1 and revoked_at is null';
-    assert.equal((await database.all(open, [user.id])).length, 4);
-    const ended = 'select count(*) as count from revocations where user_id = $1';
-    assert.equal((await database.one<{ count: number }>(ended, [user.id]))!.count, 33_000 - 2);
-    assert.equal((await me(deskbell, first.access_token)).status, 200);
   });
 });
