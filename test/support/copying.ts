@@ -7,6 +7,7 @@ import type { Engine } from '../../src/database/database.ts';
 import { databaseFile } from '../../src/database/sqliteFolder.ts';
 import { root, runAsProcess } from './command.ts';
 import { createDemoDatabase, type TestDatabase } from './databases.ts';
+import { leaveRows } from './rows.ts';
 import { startDeskbell } from './server.ts';
 import { until } from './shops.ts';
 
@@ -18,10 +19,10 @@ const ODD = 'tab\there, back\\slash, \\N, \\., "quotes", line\nend\r\n, ünïcö
 /** A server uses up these rows of the first merchant, or cannot use made-up ones. */
 const OF_OTHERS = new Set(['new_events', 'inbox_changes', 'channel_settings']);
 
-/** Rows in every table of the embedded database: those of the demo, and made-up ones where there are none. */
+/** Rows in every table of the embedded database: as merchants leave them, and made-up ones where there were none. */
 export async function fillEveryTable(database: TestDatabase): Promise<void> {
   const deskbell = await startDeskbell('sqlite', { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true' }, database);
-  await deskbell.allSent();
+  await leaveRows(deskbell);
   await deskbell.close();
   const connection = new DatabaseSync(databaseFile(database.env.DATA_DIR!));
   for (const { name, sql } of connection

@@ -17,3 +17,4 @@ export const COMMAND_PROCESS = bundled
 export const QUICK_START: Record<string, string> = bundled
   ? {}
   : { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/node') };
+if (process.env.TEST_STATEMENTS) QUICK_START.TEST_STATEMENTS = process.env.TEST_STATEMENTS;
