@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
-import { readConfig } from '../../src/config.ts';
-import { openDatabase } from '../../src/database/open.ts';
-import { citusUrl, createDemoDatabase, engines, type TestDatabase } from '../support/databases.ts';
-import { startDeskbell } from '../support/server.ts';
-import { until } from '../support/shops.ts';
-import { installCitus } from '../support/stand-ins/citus.ts';
+import { readConfig } from '../../../src/config.ts';
+import { openDatabase } from '../../../src/database/open.ts';
+import { citusUrl, createDemoDatabase, engines, type TestDatabase } from '../../support/databases.ts';
+import { startDeskbell } from '../../support/server.ts';
+import { until } from '../../support/shops.ts';
+import { installCitus } from '../../support/stand-ins/citus.ts';
 
 const skip = citusUrl
   ? 'the tables of a real cluster are spread already'

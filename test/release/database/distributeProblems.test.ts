@@ -5,18 +5,18 @@ import { tmpdir } from 'node:os';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { readConfig } from '../../src/config.ts';
-import { openDatabase } from '../../src/database/open.ts';
-import { distribute as distributeTables } from '../../src/database/spread/distribute.ts';
-import { root, run } from '../support/command.ts';
+import { readConfig } from '../../../src/config.ts';
+import { openDatabase } from '../../../src/database/open.ts';
+import { distribute as distributeTables } from '../../../src/database/spread/distribute.ts';
+import { root, run } from '../../support/command.ts';
 import {
   distribute,
   distributeAndKill,
   NO_STAND_IN as skip,
   urlOf,
   useCluster,
-} from '../support/distributing.ts';
-import { QUICK_START } from '../support/program.ts';
+} from '../../support/distributing.ts';
+import { QUICK_START } from '../../support/program.ts';
 
 const REMEMBERED = `select to_regclass('distribution_keys') as name`;
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { spreadTables } from '../support/clusterDatabases.ts';
-import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
-import { NO_STAND_IN as skip, urlOf, useCluster } from '../support/distributing.ts';
-import { installCitus } from '../support/stand-ins/citus.ts';
+import { spreadTables } from '../../support/clusterDatabases.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/databases.ts';
+import { NO_STAND_IN as skip, urlOf, useCluster } from '../../support/distributing.ts';
+import { installCitus } from '../../support/stand-ins/citus.ts';
 
 describe('a test database for TEST_CITUS_URL', { skip }, () => {
   let testDatabase: TestDatabase;
