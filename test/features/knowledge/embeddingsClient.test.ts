@@ -8,11 +8,11 @@ import { type Embeddings, startEmbeddings } from '../../support/stand-ins/embedd
 describe('the address of the embeddings endpoint', () => {
   it('may be that of the server, of its API or of the endpoint', () => {
     for (const [given, endpoint] of [
-    ['http://localhost:11434', 'http://localhost:11434/v1/embeddings'],
-    ['http://localhost:11434/v1', 'http://localhost:11434/v1/embeddings'],
-    ['http://localhost:11434/v1/', 'http://localhost:11434/v1/embeddings'],
-    ['http://localhost:11434/v1/embeddings', 'http://localhost:11434/v1/embeddings'],
-    ['https://models.example/api/v2?version=3', 'https://models.example/api/v2/embeddings?version=3'],
+      ['http://localhost:11434', 'http://localhost:11434/v1/embeddings'],
+      ['http://localhost:11434/v1', 'http://localhost:11434/v1/embeddings'],
+      ['http://localhost:11434/v1/', 'http://localhost:11434/v1/embeddings'],
+      ['http://localhost:11434/v1/embeddings', 'http://localhost:11434/v1/embeddings'],
+      ['https://models.example/api/v2?version=3', 'https://models.example/api/v2/embeddings?version=3'],
     ] as const) {
       const read = readEmbeddings({ url: given, model: 'm', apiKey: undefined, timeoutMs: 1000 }, []);
       assert.equal(read?.url, endpoint);
