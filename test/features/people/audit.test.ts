@@ -2,10 +2,8 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { recordEvent, SERVER } from '../../../src/audit/record.ts';
 import { disableUser, setPassword } from '../../../src/auth/users.ts';
-import { cleanUp } from '../../../src/cleanUp.ts';
 import type { AuditEvent } from '../../../src/contract/audit.ts';
 import { refusedStop, stopChannel } from '../../../src/delivery/worker/stops.ts';
-import { createLogger } from '../../../src/log.ts';
 import { run, settingsOf } from '../../support/command.ts';
 import {
   AURORA,
@@ -28,7 +26,6 @@ type Event = AuditEvent & { merchant_id?: number | null };
 onEachEngine('the audit log', (engine) => {
   const deskbell = useDeskbell(engine, {
     TRUST_PROXY: 'true',
-    AUDIT_RETENTION_DAYS: '30',
     SESSIONS_PER_USER: '3',
   });
   const audit = (token: string, query = '') => deskbell.call('GET', `/api/v1/audit${query}`, { token });
@@ -67,6 +64,7 @@ onEachEngine('the audit log', (engine) => {
 
     await deskbell.database.run(`update users set name = 'New Name' where id = $1`, [user.id]);
     const events = await eventsOf(owner, `?user_id=${user.id}`);
+    const who = { kind: 'user', user_id: user.id, name: 'Alma Reyes' };
     assert.deepEqual(
       events.map(({ what, who, from, about, count }) => ({ what, who, from, about, count })),
       [
@@ -74,13 +72,7 @@ onEachEngine('the audit log', (engine) => {
         ['session.ended', '127.0.0.0/24'],
         ['sign_in.failed', '2001:db8:1::/48'],
         ['sign_in.succeeded', '203.0.113.0/24'],
-      ].map(([what, from]) => ({
-        what,
-        who: { kind: 'user', user_id: user.id, name: 'Alma Reyes' },
-        from,
-        about: {},
-        count: 1,
-      })),
+      ].map(([what, from]) => ({ what, who, from, about: {}, count: 1 })),
     );
     for (const { at } of events)
       assert.ok(at >= startedAt && at <= deskbell.clock.now().toISOString(), `${at} ${startedAt}`);
@@ -184,9 +176,7 @@ onEachEngine('the audit log', (engine) => {
     const { count: retried } = await post('retry', { state: 'cancelled' });
     assert.ok(cancelled >= 119, 'more than one transaction');
     assert.equal((await post('retry', { state: 'failed' })).count, 0);
-    const events = (await eventsOf(owner, `?user_id=${user.id}`)).filter(({ what }) =>
-      what.startsWith('delivery.'),
-    );
+    const events = await eventsOf(owner, `?user_id=${user.id}&limit=4`);
     assert.deepEqual(
       events.map(({ what, about, count, who: { name } }) => [what, about, count, name]),
       [
@@ -294,20 +284,6 @@ onEachEngine('the audit log', (engine) => {
     for (const field of ['what', 'user_id', 'since', 'limit', 'cursor'])
       assertError(await audit(owner, `?${field}=x`), 422, 'VALIDATION_ERROR', field);
     assertError(await audit(owner, '?limit=201'), 422, 'VALIDATION_ERROR', 'limit');
-  });
-
-  it('events are kept for as many days as the setting says', async () => {
-    const { database, config, clock } = deskbell;
-    const insert = (days: number) =>
-      database.run(
-        `insert into audit_events (merchant_id, at, last_at, what, actor, about) values (1, $1, $1, 'user.added', 'server', $2)`,
-        [new Date(clock.now().getTime() - days * 86_400_000).toISOString(), `{"count":${days}}`],
-      );
-    await insert(31);
-    await insert(29);
-    await cleanUp(database, config, createLogger({ logLevel: 'silent', logPretty: false }), clock.now());
-    const kept = (await eventsOf(owner, '?what=user.added')).map(({ about }) => about.count);
-    assert.deepEqual(kept, [29]);
   });
 
   // The process counts them, whatever the database.
