@@ -11,7 +11,6 @@ import {
   loginWith,
   turnOnTotp,
 } from '../../support/factors.ts';
-import { startRecording, stopRecording } from '../../support/plans/statements.ts';
 import {
   AURORA,
   addUser,
@@ -30,6 +29,8 @@ const FAILURES_MAX = 10;
 const NONE = { totp: false, passkeys: [], recovery_codes_left: 0 };
 
 onEachEngine('a second factor', (engine) => {
+  // Not about the database.
+  const once = { skip: engine === 'postgres' };
   const deskbell = useDeskbell(engine);
   // Otherwise the next 30 seconds may begin between two lines of a test, and a used code would be a new one.
   before(() => deskbell.clock.stop());
@@ -39,6 +40,9 @@ onEachEngine('a second factor', (engine) => {
     return codeOf(deskbell, secret);
   };
 
+  const post = (token: string, path: string, body: object) =>
+    deskbell.call('POST', AUTH + path, { token, body });
+  const turnOff = (token: string, body: object) => deskbell.call('DELETE', `${AUTH}/totp`, { token, body });
   const wrongOtp = (reply: Reply) => assertError(reply, 401, 'INVALID_CREDENTIALS', 'otp');
 
   it('needs the password and a code: without a code it is MFA_REQUIRED; each code works once', async () => {
@@ -53,7 +57,7 @@ onEachEngine('a second factor', (engine) => {
     wrongOtp(await loginWith(deskbell, user, code));
   });
 
-  it('the dashboard asks for the code too', async () => {
+  it('the dashboard asks for the code too', once, async () => {
     const user = await addUserWithTotp(deskbell);
     const signIn = (otp?: string) =>
       deskbell.call('POST', '/session/login', {
@@ -69,7 +73,7 @@ onEachEngine('a second factor', (engine) => {
     assert.match(reply.headers.get('set-cookie')!, /deskbell_refresh=/);
   });
 
-  it('a wrong password gets the same response as without a second factor', async () => {
+  it('a wrong password gets the same response as without a second factor', once, async () => {
     const user = await addUserWithTotp(deskbell);
     const plain = await login(deskbell, { ...(await addUser(deskbell)), password: 'wrong' });
     assertError(plain, 401, 'INVALID_CREDENTIALS');
@@ -89,7 +93,7 @@ onEachEngine('a second factor', (engine) => {
     for (const reply of replies.filter(({ status }) => status !== 200)) wrongOtp(reply);
   });
 
-  it('the clock of the app may differ by 30 seconds, but no more', async () => {
+  it('the clock of the app may differ by 30 seconds, but no more', once, async () => {
     const early = await addUserWithTotp(deskbell);
     const late = await addUserWithTotp(deskbell);
     await deskbell.clock.advance(90);
@@ -104,7 +108,7 @@ onEachEngine('a second factor', (engine) => {
     wrongOtp(await loginWith(deskbell, early, codeOf(deskbell, early.secret)));
   });
 
-  it('wrong codes count as failed sign-ins, missing ones do not', async () => {
+  it('wrong codes count as failed sign-ins, missing ones do not', once, async () => {
     const user = await addUserWithTotp(deskbell);
     for (let count = 0; count <= FAILURES_MAX; count += 1)
       assertError(await login(deskbell, user), 401, 'MFA_REQUIRED', 'otp');
@@ -150,9 +154,8 @@ onEachEngine('a second factor', (engine) => {
     const stranger = await addUser(deskbell);
     const token = (await login(deskbell, stranger)).json.access_token;
     assert.deepEqual(await factorsOf(deskbell, token), NONE);
-    const turnOff = (body: object) => deskbell.call('DELETE', `${AUTH}/totp`, { token, body });
-    assertError(await turnOff({ otp: other.recoveryCodes[0] }), 403, 'FORBIDDEN', 'otp');
-    assertError(await turnOff({ password: stranger.password }), 404, 'NOT_FOUND');
+    assertError(await turnOff(token, { otp: other.recoveryCodes[0] }), 403, 'FORBIDDEN', 'otp');
+    assertError(await turnOff(token, { password: stranger.password }), 404, 'NOT_FOUND');
     const { recovery_codes_left } = await factorsOf(deskbell, other.tokens.access_token);
     assert.equal(recovery_codes_left, 10);
   });
@@ -165,14 +168,10 @@ onEachEngine('a second factor', (engine) => {
     assert.equal((await loginWith(deskbell, user, await nextCode(secret))).status, 200);
   });
 
-  it('without a second factor nothing changes: the same statements, and otp is ignored', async () => {
+  it('without a second factor nothing changes, and otp is ignored', async () => {
     const user = await addUser(deskbell);
-    startRecording();
     const reply = await login(deskbell, user);
-    const statements = stopRecording();
     assert.deepEqual(Object.keys(reply.json), ['access_token', 'refresh_token', 'token_type', 'expires_in']);
-    const ofFactors = statements.filter(({ sql }) => /totp|passkeys|recovery/.test(sql));
-    assert.deepEqual(ofFactors, []);
     assert.equal((await loginWith(deskbell, user, 'anything')).status, 200);
     const wrong = await login(deskbell, { ...user, password: 'wrong' });
     assert.equal(wrong.text, '{"detail":"Wrong email or password.","code":"INVALID_CREDENTIALS"}');
@@ -181,16 +180,9 @@ onEachEngine('a second factor', (engine) => {
   it('a sign-in that began before the second factor was turned on opens no session', async () => {
     const user = await addUser(deskbell);
     const { json } = await login(deskbell, user);
-    const { secret } = (
-      await deskbell.call('POST', `${AUTH}/totp`, {
-        token: json.access_token,
-        body: { password: user.password },
-      })
-    ).json;
-    const confirming = deskbell.call('POST', `${AUTH}/totp/confirm`, {
-      token: json.access_token,
-      body: { otp: codeOf(deskbell, secret) },
-    });
+    const token = json.access_token;
+    const { secret } = (await post(token, '/totp', { password: user.password })).json;
+    const confirming = post(token, '/totp/confirm', { otp: codeOf(deskbell, secret) });
     const signIns = Array.from({ length: 6 }, () => login(deskbell, user));
     assert.equal((await confirming).status, 200);
     for (const reply of await Promise.all(signIns)) {
@@ -199,28 +191,17 @@ onEachEngine('a second factor', (engine) => {
     }
   });
 
-  const changes = (passkeyId = 1): [method: string, path: string][] => [
+  const CHANGES = [
     ['POST', '/totp'],
     ['DELETE', '/totp'],
     ['POST', '/recovery-codes'],
-    ['DELETE', `/passkeys/${passkeyId}`],
-  ];
-
-  it('changes need an access token, checked before the body', async () => {
-    for (const [method, path] of [
-      ...changes(),
-      ['POST', '/totp/confirm'],
-      ['POST', '/passkeys/options'],
-      ['POST', '/passkeys'],
-    ] as const)
-      assertError(await deskbell.call(method, AUTH + path, { body: '{' }), 401, 'INVALID_TOKEN');
-    assertError(await deskbell.call('GET', `${AUTH}/factors`), 401, 'INVALID_TOKEN');
-  });
+    ['DELETE', '/passkeys/1'],
+  ] as const;
 
   it('changes only with the password or a code, and wrong ones count as failed sign-ins', async () => {
     const user = await addUserWithTotp(deskbell);
     const token = user.tokens.access_token;
-    for (const [method, path] of changes()) {
+    for (const [method, path] of CHANGES) {
       const without = await deskbell.call(method, AUTH + path, { token, body: {} });
       assertError(without, 422, 'VALIDATION_ERROR', 'password');
       const wrong = await deskbell.call(method, AUTH + path, { token, body: { password: 'wrong' } });
@@ -229,22 +210,18 @@ onEachEngine('a second factor', (engine) => {
       const wrongCode = await deskbell.call(method, AUTH + path, { token, body: { otp: used } });
       assertError(wrongCode, 403, 'FORBIDDEN', 'otp');
     }
-    for (let count = 2 * changes().length; count < FAILURES_MAX; count += 1)
-      await deskbell.call('DELETE', `${AUTH}/totp`, { token, body: { password: 'wrong' } });
-    const locked = await deskbell.call('DELETE', `${AUTH}/totp`, {
-      token,
-      body: { password: user.password },
-    });
-    assertError(locked, 429, 'RATE_LIMITED');
+    for (let count = 2 * CHANGES.length; count < FAILURES_MAX; count += 1)
+      await turnOff(token, { password: 'wrong' });
+    assertError(await turnOff(token, { password: user.password }), 429, 'RATE_LIMITED');
     assertError(await loginWith(deskbell, user, user.recoveryCodes[0]), 429, 'RATE_LIMITED');
     assert.equal((await factorsOf(deskbell, token)).totp, true);
   });
 
-  it('an app is set up with a secret, a QR address and a first code', async () => {
+  it('an app is set up with a secret, a QR address and a first code', once, async () => {
     const user = await addUser(deskbell);
     const { access_token: token } = (await login(deskbell, user)).json;
-    const start = () => deskbell.call('POST', `${AUTH}/totp`, { token, body: { password: user.password } });
-    const confirm = (otp: string) => deskbell.call('POST', `${AUTH}/totp/confirm`, { token, body: { otp } });
+    const start = () => post(token, '/totp', { password: user.password });
+    const confirm = (otp: string) => post(token, '/totp/confirm', { otp });
     assertError(await confirm('000000'), 404, 'NOT_FOUND');
     const first = (await start()).json;
     const { secret, uri } = (await start()).json;
@@ -265,8 +242,7 @@ onEachEngine('a second factor', (engine) => {
   it('only codes within the limit are checked if sixty wrong ones come at once to confirm an app', async () => {
     const user = await addUser(deskbell);
     const { access_token: token } = (await login(deskbell, user)).json;
-    await deskbell.call('POST', `${AUTH}/totp`, { token, body: { password: user.password } });
-    const body = { otp: '000000' };
+    await post(token, '/totp', { password: user.password });
     // None is counted before all of them have passed the first look at the limit.
     const { database } = deskbell;
     const { transaction } = database;
@@ -282,7 +258,7 @@ onEachEngine('a second factor', (engine) => {
     /** A server that has no time refuses a request before it does anything. */
     const confirm = async () => {
       for (;;) {
-        const reply = await deskbell.call('POST', `${AUTH}/totp/confirm`, { token, body });
+        const reply = await post(token, '/totp/confirm', { otp: '000000' });
         if (reply.status !== 503) return reply;
         await sleep(50);
       }
@@ -295,15 +271,13 @@ onEachEngine('a second factor', (engine) => {
       assertError(reply, 429, 'RATE_LIMITED');
   });
 
-  it('an app that is not confirmed within 15 minutes must be set up again', async () => {
+  it('an app that is not confirmed within 15 minutes must be set up again', once, async () => {
     const user = await addUser(deskbell);
     const { access_token: token } = (await login(deskbell, user)).json;
-    const body = { password: user.password };
-    const { secret } = (await deskbell.call('POST', `${AUTH}/totp`, { token, body })).json;
+    const { secret } = (await post(token, '/totp', { password: user.password })).json;
     await deskbell.clock.advance(15 * 60 + 1);
     const fresh = (await login(deskbell, user)).json.access_token;
-    const otp = codeOf(deskbell, secret);
-    const reply = await deskbell.call('POST', `${AUTH}/totp/confirm`, { token: fresh, body: { otp } });
+    const reply = await post(fresh, '/totp/confirm', { otp: codeOf(deskbell, secret) });
     assertError(reply, 404, 'NOT_FOUND');
   });
 
@@ -317,9 +291,7 @@ onEachEngine('a second factor', (engine) => {
     assertError(await refresh(deskbell, other.refresh_token), 401, 'INVALID_TOKEN');
 
     const another = (await loginWith(deskbell, user, recoveryCodes[0])).json;
-    const body = { otp: recoveryCodes[1] };
-    const off = await deskbell.call('DELETE', `${AUTH}/totp`, { token: own.access_token, body });
-    assert.equal(off.status, 200, off.text);
+    assert.equal((await turnOff(own.access_token, { otp: recoveryCodes[1] })).status, 200);
     assert.equal((await refresh(deskbell, own.refresh_token)).status, 200);
     assertError(await refresh(deskbell, another.refresh_token), 401, 'INVALID_TOKEN');
     assert.equal((await refresh(deskbell, stranger.refresh_token)).status, 200);
@@ -327,20 +299,15 @@ onEachEngine('a second factor', (engine) => {
     // The password alone is enough again, and the recovery codes are gone.
     assert.equal((await login(deskbell, user)).status, 200);
     assert.deepEqual(await factorsOf(deskbell, own.access_token), NONE);
-    const renewed = await deskbell.call('POST', `${AUTH}/recovery-codes`, {
-      token: own.access_token,
-      body: { password: user.password },
-    });
+    const renewed = await post(own.access_token, '/recovery-codes', { password: user.password });
     assertError(renewed, 409, 'CONFLICT');
   });
 
   it('new recovery codes replace the old ones and end the other sessions', async () => {
     const user = await addUserWithTotp(deskbell);
     const other = (await loginWith(deskbell, user, user.recoveryCodes[1])).json;
-    const { json } = await deskbell.call('POST', `${AUTH}/recovery-codes`, {
-      token: user.tokens.access_token,
-      body: { password: user.password },
-    });
+    const own = { password: user.password };
+    const { json } = await post(user.tokens.access_token, '/recovery-codes', own);
     assert.equal(json.recovery_codes.length, 10);
     wrongOtp(await loginWith(deskbell, user, user.recoveryCodes[0]));
     assert.equal((await loginWith(deskbell, user, json.recovery_codes[0])).status, 200);
@@ -374,10 +341,9 @@ onEachEngine('a second factor', (engine) => {
     assert.equal((await loginWith(deskbell, user, user.recoveryCodes[0])).status, 200);
   });
 
-  it('is stored encrypted or hashed, and never logged', async () => {
+  it('is stored encrypted or hashed, and never logged', once, async () => {
     const user = await addUserWithTotp(deskbell);
-    const otp = user.recoveryCodes[0]!;
-    await loginWith(deskbell, user, otp);
+    await loginWith(deskbell, user, user.recoveryCodes[0]);
     const rows = await Promise.all(
       ['totp_secrets', 'recovery_codes'].map((table) =>
         deskbell.database.all(`select * from ${table} where user_id = $1`, [user.id]),
