@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { useMerchant } from '../../support/merchants.ts';
+import { newMerchant, useMerchant } from '../../support/merchants.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
 import { assertError, type Deskbell, onEachEngine, startDeskbell } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
-import { talkingOf, useTalking } from '../../support/talking.ts';
+import { talkingOf } from '../../support/talking.ts';
 
 const VEGAN = { from: 'customer', text: 'Is it vegan?' };
 
@@ -66,12 +66,13 @@ describe('an answer that quotes the customer, over a webhook', () => {
   });
 
   it('tells the receiver the id that the message has there, if it has one', async () => {
-    const { newConversation, record, turns, question, answer } = useTalking(deskbell);
+    const shop = await newMerchant(deskbell);
+    const { record, turns, question } = talkingOf(shop);
     for (const message_id of [null, 'msg-1']) {
-      const id = await newConversation();
+      const id = await shop.converse();
       await record(id, { ...VEGAN, ...(message_id && { message_id }) });
       const [mine] = await turns(id);
-      await answer(await question(id, 'And without sugar?'), { answer: 'Yes.', reply_to: mine!.id });
+      await shop.answer(await question(id, 'And without sugar?'), { answer: 'Yes.', reply_to: mine!.id });
       await deskbell.allSent();
       assert.equal(receiver.received.at(-1)!.json.data.reply_to ?? null, message_id);
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { copyNotification } from '../../support/inbox.ts';
 import { newMerchant, useMerchant } from '../../support/merchants.ts';
 import { assertError, onEachEngine, SUPPORT, startSecondServer } from '../../support/server.ts';
 
@@ -139,23 +140,10 @@ onEachEngine('the same question from several customers', (engine) => {
 
   it('is found among a thousand pending ones, and among large and long ones', async () => {
     const busy = await newMerchant(shop.deskbell);
-    const { database } = busy.deskbell;
-    /** Raises many at once: these questions, so many times. */
-    const copy = async (contexts: readonly string[], times: number, model: number) =>
-      database.run(
-        `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at, context,
-            requested_fields, answered_fields, answer_schema_id)
-          with recursive copy (n) as (select 1 union all select n + 1 from copy where n < ${times}),
-            texts (context) as (values ${contexts.map((text) => `('${text}')`)})
-          select merchant_id, conversation_id, notification_type, created_at, updated_at, texts.context,
-            requested_fields, answered_fields, answer_schema_id
-          from notifications cross join copy cross join texts where id = $1`,
-        [model],
-      );
     const ask = (question: string, more = '') => busy.raise({ context: { question, more } });
     const model = await ask('Do you sell boxes?');
-    const texts = WORDS.slice(0, 200).map((word) => `{"question":"Do you sell ${word} boxes?"}`);
-    await copy(texts, 5, model);
+    for (const word of WORDS.slice(0, 200))
+      await copyNotification(busy.deskbell, model, 5, { question: `Do you sell ${word} boxes?` });
     const first = await ask('Can I bring my parrot?');
     assert.equal(await groupOf(first, busy), undefined);
     const second = await ask('can I bring my parrot');
@@ -167,9 +155,9 @@ onEachEngine('the same question from several customers', (engine) => {
     await ask('Can I bring my parrot?', large);
     await ask('Can I bring my parrot? '.repeat(600));
     assert.deepEqual(await groupOf(first, busy), [second, first]);
-    const largeContext = `{"question":"Can I bring my parrot?","more":"${large}"}`;
     // Ten times: a statement may take three seconds.
-    for (let part = 0; part < 10; part += 1) await copy([largeContext], 99, model);
+    for (let part = 0; part < 10; part += 1)
+      await copyNotification(busy.deskbell, model, 99, { question: 'Can I bring my parrot?', more: large });
     const last = await ask('Can I bring my parrot?');
     assert.deepEqual(await groupOf(last, busy), [last, second, first]);
     for (let n = 0; n < 10; n += 1) await ask('Is it windy?', large);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { idsIn, inboxOf } from '../../support/inbox.ts';
+import { copyNotification, idsIn, inboxOf } from '../../support/inbox.ts';
 import { useMerchant } from '../../support/merchants.ts';
 import { assertError, onEachEngine, SUPPORT } from '../../support/server.ts';
 
@@ -184,10 +184,9 @@ describe('a page of the inbox list', () => {
   const shop = useMerchant('sqlite');
 
   it('stays below 300 KB with the longest texts', async () => {
-    for (let n = 0; n < 50; n += 1) {
-      const id = await shop.raise(`${n} ${'漢'.repeat(20_000)}`);
-      await shop.answer(id, '漢'.repeat(4000));
-    }
+    const id = await shop.raise('漢'.repeat(20_000));
+    await shop.answer(id, '漢'.repeat(4000));
+    await copyNotification(shop.deskbell, id, 49);
     const { json, text } = await shop.get('/inbox?tab=all');
     assert.equal(json.items.length, 50);
     assert.ok(Buffer.byteLength(text) < 300_000, String(Buffer.byteLength(text)));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { indexNext } from '../../../src/notifications/inbox/search/indexer.ts';
-import { idsIn, inboxOf, indexAll } from '../../support/inbox.ts';
+import { copyNotification, idsIn, inboxOf, indexAll } from '../../support/inbox.ts';
 import { useMerchant } from '../../support/merchants.ts';
 import { onEachEngine } from '../../support/server.ts';
 
@@ -20,16 +20,6 @@ onEachEngine('the search of the inbox', (engine) => {
   };
   const ask = (question: string, conversation_id: number, more: object = {}) =>
     shop.raise({ conversation_id, context: { question, ...more } });
-  /** Raises many at once. */
-  const copy = (id: number, question: string, times: number) =>
-    shop.deskbell.database.run(
-      `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at, context,
-          requested_fields, answered_fields, answer_schema_id)
-        with recursive copy (n) as (select 1 union all select n + 1 from copy where n < ${times})
-        select merchant_id, conversation_id, notification_type, created_at, updated_at, $2, requested_fields,
-          answered_fields, answer_schema_id from notifications cross join copy where id = $1`,
-      [id, JSON.stringify({ question })],
-    );
 
   it('finds words of the question without case, accents and endings, and the beginning of the last', async () => {
     const id = await shop.raise('Tienen Café descafeinado en GRANOS zulú?');
@@ -122,7 +112,7 @@ onEachEngine('the search of the inbox', (engine) => {
 
   it('finds an old match behind many newer ones', async () => {
     const id = await shop.raise('A single romeo?');
-    await copy(id, 'common quebec', 1100);
+    await copyNotification(shop.deskbell, id, 1100, { question: 'common quebec' });
     // More than a search compares itself.
     assert.equal((await page({ q: 'quebec' })).complete, false);
     assert.equal((await counts({ q: 'quebec' })).open.more, true);
@@ -169,7 +159,7 @@ onEachEngine('the search of the inbox', (engine) => {
   it('indexes a conversation with many questions piece by piece', async () => {
     const customer = (customer_name: string) => shop.converse({ reference: 'lima', customer_name });
     const id = await ask('lima?', await customer('Ana'));
-    await copy(id, 'lima', 119);
+    await copyNotification(shop.deskbell, id, 119);
     await index();
     await customer('Kilimanjaro');
     const count = async () => (await counts({ q: 'lima kilimanjaro' })).all.count;
