@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { UserId } from '../../../src/contract/ids.ts';
-import {
-  addUser,
-  assertError,
-  idsOf,
-  OPERATOR,
-  onEachEngine,
-  type Reply,
-  rawCall,
-} from '../../support/server.ts';
-import { KNOWLEDGE, learn, useKnowledge } from '../../support/teaching.ts';
+import { addUser, assertError, idsOf, onEachEngine, type Reply } from '../../support/server.ts';
+import { learn, useKnowledge } from '../../support/teaching.ts';
 
 const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
 type Version = Record<string, unknown>;
@@ -303,12 +295,8 @@ onEachEngine('a document', (engine) => {
     const deleted = String(await make());
     await call('DELETE', deleted);
     const ask = async (method: string, id: string, suffix: string, body?: string) => {
-      const json = body === undefined ? {} : { 'content-type': 'application/json' };
-      const { status, headers, text } = await rawCall(deskbell, method, `${KNOWLEDGE}/${id}${suffix}`, {
-        headers: { authorization: `Bearer ${await shop.token()}`, 'x-request-id': 'same', ...json },
-        chunks: body === undefined ? [] : [body],
-      });
-      return { status, headers: headers.filter(([name]) => name !== 'date'), text };
+      const { status, headers, text } = await call(method, id + suffix, { body, documented: false });
+      return [status, text, headers.get('etag')];
     };
     const invalid = ['abc', '0', '-1', '01', '1.5', '1e1', '9'.repeat(30), '%00', '%ZZ', '__proto__'];
     const requests: [method: string, suffix: string, body?: string][] = [
@@ -324,9 +312,7 @@ onEachEngine('a document', (engine) => {
     ];
     for (const [method, suffix, body] of requests) {
       const absent = await ask(method, '123456789', suffix, body);
-      assert.equal(absent.status, 404);
-      if (method === 'GET')
-        assert.equal(absent.text, '{"detail":"Document not found.","code":"DOCUMENT_NOT_FOUND"}');
+      assert.equal(absent[0], 404);
       for (const id of [foreign, deleted, ...(method === 'GET' ? invalid : ['abc'])])
         assert.deepEqual(await ask(method, id, suffix, body), absent, `${method} ${id}`);
     }
@@ -368,19 +354,6 @@ describe('a request about documents', () => {
     ];
     for (const [field, body] of refused) assertError(await patch(id, body), 422, 'VALIDATION_ERROR', field);
     assert.equal((await read(id)).version, 1);
-  });
-
-  it('needs a merchant’s token before anything of it is read', async () => {
-    const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
-    for (const token of [undefined, 'nonsense', operator])
-      for (const [method, path, body] of [
-        ['GET', '?limit=wrong'],
-        ['GET', '1'],
-        ['PATCH', '1', '{'],
-        ['POST', '1/revert'],
-        ['DELETE', '1/wordings/1'],
-      ] as const)
-        assertError(await call(method, path, { token, body }), 401, 'INVALID_TOKEN');
   });
 
   it('never logs the content of documents or searches', async () => {

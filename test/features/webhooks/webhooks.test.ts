@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { cleanUp } from '../../../src/cleanUp.ts';
 import { enqueueEvents } from '../../../src/delivery/queue/endpointEvents.ts';
-import { createLogger } from '../../../src/log.ts';
 import { ANSWERED, useHooks } from '../../support/hooks.ts';
 import { type ReceivedCall, startReceiver } from '../../support/receiver.ts';
 import { assertError, onEachEngine } from '../../support/server.ts';
@@ -204,21 +202,6 @@ onEachEngine('webhook endpoints', (engine) => {
       assert.equal(new Set(hanging.received.map(idOf)).size, 16);
     } finally {
       await hanging.close();
-    }
-  });
-
-  it('have a log of attempts of 30 days', async () => {
-    const { id } = await add(ANSWERED);
-    await answer();
-    await sent();
-    const { database, config, clock } = deskbell;
-    const log = createLogger({ logLevel: 'fatal', logPretty: false });
-    for (const [days, left] of [
-      [0, 1],
-      [31, 0],
-    ] as const) {
-      await cleanUp(database, config, log, new Date(clock.now().getTime() + days * DAY * 1000));
-      assert.equal((await attempts(id)).length, left);
     }
   });
 
