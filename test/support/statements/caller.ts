@@ -42,6 +42,7 @@ function frameIn(line: string): Frame[] {
   return [{ file, ...(known && known !== '<anonymous>' && { name: known }) }];
 }
 
+const BEGIN = /^\/\/ [\w@./-]+\.\w+$/;
 const bundled = new Map<string, string[]>();
 
 /** The bundle of the tests says where each source begins. */
@@ -51,6 +52,6 @@ function sourceIn(path: string, row: number): string {
     lines = readFileSync(path, 'utf8').split('\n');
     bundled.set(path, lines);
   }
-  const region = lines.slice(0, row).findLast((line) => line.startsWith('//#region '));
-  return region?.replace('//#region ', '') ?? path;
+  const begin = lines.slice(0, row).findLast((line) => BEGIN.test(line));
+  return begin?.slice('// '.length) ?? path;
 }

@@ -32,7 +32,10 @@ const seen = new Set<string>();
 
 function recording<Q extends Reads | Queries>(queries: Q): Q {
   const recorded = { ...queries } as Queries;
-  const first = <Call extends (...args: never[]) => unknown>(what: (...args: Parameters<Call>) => void, call: Call) =>
+  const first = <Call extends (...args: never[]) => unknown>(
+    what: (...args: Parameters<Call>) => void,
+    call: Call,
+  ) =>
     ((...args: Parameters<Call>) => {
       what(...args);
       return call(...args);
