@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { useMerchant } from '../../support/merchants.ts';
+import { newMerchant, useMerchant } from '../../support/merchants.ts';
 import { assertError, type CallOptions, onEachEngine } from '../../support/server.ts';
 import { META } from '../../support/stand-ins/meta.ts';
-import { said, talkingOf, useTalking } from '../../support/talking.ts';
+import { said, talkingOf } from '../../support/talking.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -155,15 +155,12 @@ describe('writing to a customer over WhatsApp', () => {
   /** A conversation whose customer has just written. */
   async function talk() {
     const { meta, deskbell } = whatsapp;
-    const talking = useTalking(deskbell);
+    const shop = await newMerchant(deskbell);
     const phone = newPhone();
-    const id = await talking.newConversation(phone);
-    const customerWrites = async () => {
-      await meta.customerWrites(phone, { text: { body: 'Is it vegan?' } });
-      await whatsapp.quiet();
-    };
-    const windowOf = async () => (await talking.call('GET', String(id))).json.window_open_until;
-    return { ...talking, id, phone, customerWrites, windowOf, last: () => meta.accepted.at(-1)! };
+    const id = await shop.converse({ customer_phone: phone });
+    const customerWrites = () => whatsapp.customerWrites(phone, { text: { body: 'Is it vegan?' } });
+    const windowOf = async () => (await shop.get(`/conversation/${id}`)).json.window_open_until;
+    return { ...talkingOf(shop), id, phone, customerWrites, windowOf, last: () => meta.accepted.at(-1)! };
   }
 
   it('is free text within 24 hours of the customer’s message, which it can quote', async () => {
@@ -218,8 +215,9 @@ describe('writing to a customer over WhatsApp with a template', () => {
   const whatsapp = useWhatsApp('sqlite', { WHATSAPP_TEMPLATE: META.template });
 
   it('is sent in the template when the window is closed', async () => {
-    const { newConversation, timeline, send } = useTalking(whatsapp.deskbell);
-    const id = await newConversation();
+    const shop = await newMerchant(whatsapp.deskbell);
+    const { timeline, send } = talkingOf(shop);
+    const id = shop.conversationId;
     assert.equal((await timeline(id)).sending, 'template');
     assert.equal((await send(id, { text: 'Your parcel\nhas left.' })).status, 200);
     await whatsapp.quiet();
