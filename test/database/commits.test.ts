@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { DatabaseUnavailable } from '../../src/database/database.ts';
 import { CommitFailed } from '../../src/database/postgresErrors.ts';
-import { useAsks } from '../support/asking.ts';
 import { engines } from '../support/databases.ts';
+import { type Merchant, newMerchant } from '../support/merchants.ts';
 import { useDeskbell } from '../support/server.ts';
 
 /** SQLite has no nodes, and its commit fails only with the disk: see test/release/faults/disk.ts. */
 describe('a commit that PostgreSQL refuses', { skip: !engines.includes('postgres') }, () => {
   const deskbell = useDeskbell('postgres', { DATABASE_POOL_SIZE: '1', WORKER: 'false' });
-  const { ask, customer, question } = useAsks(deskbell);
+  let shop: Merchant;
+  before(async () => {
+    shop = await newMerchant(deskbell);
+  });
+  const ask = () =>
+    shop.post('/ask', { question: 'Do you ship to the moon?', conversation_id: shop.conversationId });
   const pidOf = async () =>
     (await deskbell.database.one<{ pid: number }>('select pg_backend_pid() as pid'))!.pid;
 
@@ -37,13 +42,13 @@ describe('a commit that PostgreSQL refuses', { skip: !engines.includes('postgres
       await assert.rejects(writing, (error) => error instanceof CommitFailed);
       assert.equal(runs, 1);
       assert.equal(await pidOf(), pid);
-      const asked = await ask({ question: question(), customer: customer() });
+      const asked = await ask();
       assert.equal(asked.status, 503);
       assert.equal(await pidOf(), pid);
       assert.equal((await deskbell.call('GET', '/readyz')).status, 200);
     }
     await deskbell.database.run('drop trigger fails_at_commit on asks');
-    const asked = await ask({ question: question(), customer: customer() });
+    const asked = await ask();
     assert.equal(asked.status, 200);
   });
 

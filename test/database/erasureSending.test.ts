@@ -4,9 +4,9 @@ import { SERVER } from '../../src/audit/record.ts';
 import { createOutbox } from '../../src/delivery/queue/enqueue.ts';
 import type { Worker } from '../../src/delivery/worker/worker.ts';
 import { beginErasure } from '../../src/erasure/begin.ts';
-import { ASK, useAsks } from '../support/asking.ts';
 import { tablesWith } from '../support/canaries.ts';
 import { CANARIES, callsOf, erased, PHONE } from '../support/erasing.ts';
+import { createKey } from '../support/machineKeys.ts';
 import { makeQueuesDue } from '../support/sending.ts';
 import { assertError, onEachEngine, useDeskbell } from '../support/server.ts';
 import { AURORA_ID, openShop, putAll, type Shop, startWorkerWithTimeout, until } from '../support/shops.ts';
@@ -105,11 +105,12 @@ onEachEngine('a customer who is being erased', (engine) => {
 
   it('no longer asks: the assistant can still cancel the question', async () => {
     const { call, conversation } = callsOf(deskbell);
-    const { ask, call: callAsAssistant } = useAsks(deskbell);
+    const token = await createKey(deskbell);
     const conversation_id = await conversation('zqx-cancel');
-    const { id } = (await ask({ question: 'zqxcancel?', conversation_id })).json;
+    const body = { question: 'zqxcancel?', conversation_id };
+    const { id } = (await deskbell.call('POST', '/api/v1/ask', { token, body })).json;
     assert.equal((await call('DELETE', `/conversation/${conversation_id}`)).status, 202);
-    const { status, json } = await callAsAssistant('DELETE', `${ASK}/${id}`);
+    const { status, json } = await deskbell.call('DELETE', `/api/v1/ask/${id}`, { token });
     assert.deepEqual([status, json.status], [200, 'cancelled']);
   });
 
