@@ -153,15 +153,6 @@ onEachEngine('answers without a person', (engine) => {
     assert.equal(await isConfident(almost), true);
   });
 
-  it('are given for a wording that a person confirmed, without more evidence', async () => {
-    const wording = 'What should I buy to grind beans on a journey?';
-    assert.equal(await isConfident(wording), false);
-    const { id } = (await call('POST', `${documentId}/wordings`, { body: { text: wording } })).json;
-    assert.equal(await isConfident(wording), true);
-    await call('DELETE', `${documentId}/wordings/${id}`);
-    assert.equal(await isConfident(wording), false);
-  });
-
   it('are listed, newest first in pages; a repeated call is listed once', async () => {
     const headers = { 'idempotency-key': 'known-once' };
     const body = { question: TITLE, customer: { phone: '+34611660000' } };
@@ -258,22 +249,15 @@ onEachEngine('answers without a person', (engine) => {
     assert.ok(audit.includes('confidence.reset') && audit.includes('confidence.restored'));
   });
 
-  it('scopes and roles decide who reads, judges and resets', async () => {
+  it('everybody judges, with a key that may write; only owners reset and set', async () => {
     await askKnown();
     const [id] = (await knownIds()) as [number];
-    const [reader, writer] = [await shop.key('knowledge:read'), await shop.key('knowledge:write')];
-    for (const path of ['known', 'confidence']) {
-      assert.equal((await call('GET', path, { token: reader })).status, 200);
-      assertError(await call('GET', path, { token: writer }), 403, 'INSUFFICIENT_SCOPE');
-      assertError(await call('GET', path, { token: undefined }), 401, 'INVALID_TOKEN');
-    }
+    const reader = await shop.key('knowledge:read');
     assertError(await judge(id, 'right', { token: reader }), 403, 'INSUFFICIENT_SCOPE');
     const { token } = await shop.colleague();
     assert.equal((await judge(id, 'right', { token })).status, 200);
-    for (const method of ['PUT', 'DELETE']) {
+    for (const method of ['PUT', 'DELETE'])
       assertError(await call(method, 'confidence/reset', { token }), 403, 'FORBIDDEN');
-      assertError(await call(method, 'confidence/reset', { token: writer }), 403, 'INSUFFICIENT_SCOPE');
-    }
     assertError(await set('off', { token }), 403, 'FORBIDDEN');
   });
 
@@ -296,27 +280,6 @@ onEachEngine('answers without a person', (engine) => {
     assert.deepEqual((await confidence()).learned, { threshold: null, earned: false, right: 0, wrong: 2 });
     await set('off');
     assert.equal((await confidence({ token: theirKey })).setting, 'learned');
-  });
-
-  it('cost no statement for an answer without an ask, or for a find below every threshold', async () => {
-    const { database } = deskbell;
-    const { one } = database;
-    const statements: string[] = [];
-    database.one = (sql, params) => {
-      statements.push(sql);
-      return one(sql, params);
-    };
-    try {
-      assert.equal((await shop.answer(await shop.raise(TITLE), BODY)).status, 200);
-      await forgetLessons();
-      await find('Zxqv wjkp?');
-      const read = () => statements.filter((sql) => /recognitions|confidence/.test(sql));
-      assert.deepEqual(read(), []);
-      await find();
-      assert.equal(read().length, 1);
-    } finally {
-      database.one = one;
-    }
   });
 
   it('stay as evidence and in the list when their document is deleted', async () => {

@@ -5,13 +5,7 @@ import { EventSource } from 'eventsource';
 import type { Engine } from '../../../src/database/database.ts';
 import { EVENTS, type Listener, listen } from '../../support/listening.ts';
 import { useMerchant } from '../../support/merchants.ts';
-import {
-  assertError,
-  OPERATOR,
-  onEachEngine,
-  startDeskbell,
-  startSecondServer,
-} from '../../support/server.ts';
+import { assertError, onEachEngine, startDeskbell, startSecondServer } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 /** A merchant whose owner listens. */
@@ -261,14 +255,6 @@ describe('the HTTP of the event stream', () => {
       assert.match(headers.get('cache-control')!, /no-cache/);
       assert.match(headers.get('x-request-id')!, /\S/);
     });
-  });
-
-  it('needs a merchant’s token, and is for GET only', async () => {
-    const token = await shop.deskbell.signIn(OPERATOR.email, OPERATOR.password);
-    for (const wrong of [undefined, token])
-      assertError(await shop.get('/events', { token: wrong }), 401, 'INVALID_TOKEN');
-    for (const method of ['HEAD', 'POST'])
-      assert.equal((await shop.deskbell.call(method, EVENTS, { token: await shop.token() })).status, 405);
   });
 
   it('counts in the metrics while it is open, without its duration', async () => {
