@@ -70,11 +70,7 @@ onEachEngine('the command line', (engine) => {
 
   it('adds users with a password from standard input', async () => {
     const add = (email: string, ...more: string[]) => [
-      'user',
-      'add',
-      '--name',
-      'Alma',
-      '--email',
+      ...'user add --name Alma --email'.split(' '),
       email,
       ...more,
     ];
@@ -107,15 +103,6 @@ onEachEngine('the command line', (engine) => {
     );
   });
 
-  it('never accepts a password as an argument, and does not print one', async () => {
-    const added = ['user', 'add', '--email', 'c@shop.example', '--name', 'C'];
-    const option = await run([...added, '--password', 'hunter2hunter2']);
-    const argument = await run(['user', 'password', 'c@shop.example', 'hunter2hunter2']);
-    assertFailure(option, 2, /reads the first line of standard input/);
-    assertFailure(argument, 2, /Too many arguments/);
-    for (const { stderr } of [option, argument]) assert.doesNotMatch(stderr, /hunter2/);
-  });
-
   it('changes a password unless it is easy to guess, and only of a user who exists', async () => {
     const change = (password: string, email = 'alma@shop.example') =>
       deskbell(['user', 'password', email], `${password}\n`);
@@ -132,15 +119,7 @@ onEachEngine('the command line', (engine) => {
   it('adds and lists conversations', async () => {
     const add = (phone: string) =>
       deskbell([
-        'conversation',
-        'add',
-        '--merchant',
-        '1',
-        '--name',
-        'Lu',
-        '--reference',
-        'r-1',
-        '--phone',
+        ...'conversation add --merchant 1 --name Lu --reference r-1 --phone'.split(' '),
         phone,
       ]);
     assert.match((await add('+34 (611) 55-01.01')).stdout, /Conversation 1 with Lu was added to Café Öl/);
@@ -221,6 +200,8 @@ describe('the command line without a database', () => {
   const misuses: [words: string, RegExp][] = [
     ['merchnat list', /There is no command "merchnat"\. Did you mean "merchant"\?/],
     ['user pasword', /Did you mean "user password"\?/],
+    [`${ADD} --password hunter2hunter2`, /reads the first line of standard input/],
+    ['user password c@shop.example hunter2hunter2', /Too many arguments/],
     ['user', /"user" needs a command: add, list, password/],
     ['xyzzy', /Commands: merchant, user/],
     ['user add --emial x', /"user add" has no option --emial\. Did you mean --email\?/],
@@ -238,7 +219,11 @@ describe('the command line without a database', () => {
     ['conversation import a.csv --merchant 1 --format xml', /--format is one of csv, jsonl/],
   ];
   it('reports wrong usage with a hint and exit code 2', async () => {
-    for (const [words, message] of misuses) assertFailure(await run(words.split(' ')), 2, message);
+    for (const [words, message] of misuses) {
+      const failed = await run(words.split(' '));
+      assertFailure(failed, 2, message);
+      assert.doesNotMatch(failed.stderr, /hunter2/);
+    }
   });
 
   it('prints errors as JSON for scripts', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { freePort } from '../../scripts/services.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger, onLogLine } from '../../src/log.ts';
@@ -10,7 +10,7 @@ import { openTelemetry } from '../../src/telemetry/open.ts';
 import { metric, samplesOf, scrape } from '../support/scrape.ts';
 import { startDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
-import { otelEnv, startCollector } from '../support/stand-ins/collector.ts';
+import { type Collector, otelEnv, startCollector } from '../support/stand-ins/collector.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -29,6 +29,11 @@ const DROPPED = 'OpenTelemetry data dropped';
 const about = ({ msg, code, dropped }: Line) => [msg, code, dropped];
 
 describe('a collector', () => {
+  let collector: Collector;
+  beforeEach(async () => {
+    collector = await startCollector();
+  });
+  afterEach(() => collector.close());
   let dropped = 0;
   let pausesMs: number[] = [];
   /** A collector that answers gets long enough for a slow machine: a time-out would be one more attempt. */
@@ -59,7 +64,6 @@ describe('a collector', () => {
   };
 
   it('that answers 429 or 503 gets the same spans again, after the time that it asks for', async () => {
-    const collector = await startCollector();
     const answers: [number, string][] = [
       [429, '120'],
       [503, '86400'],
@@ -77,11 +81,9 @@ describe('a collector', () => {
     assert.deepEqual(pausesMs, [120_000, 300_000]);
     await batches.close();
     assert.deepEqual([collector.received.length, dropped], [3, 0]);
-    await collector.close();
   });
 
   it('that asks for a pause gets it also before the next spans', async () => {
-    const collector = await startCollector();
     collector.answer = (response) => response.writeHead(503, { 'retry-after': '60' }).end();
     const batches = batchesTo(collector.url, { pause: true });
     const startedAt = performance.now();
@@ -94,11 +96,9 @@ describe('a collector', () => {
     const passedMs = performance.now() - startedAt;
     assert.ok(pausesMs[4]! <= 60_000 && pausesMs[4]! >= 60_000 - passedMs, `${pausesMs[4]} ms`);
     await batches.close();
-    await collector.close();
   });
 
   it('that refuses a request for good does not get it again; a line has the count, and one says when it works', async () => {
-    const collector = await startCollector();
     collector.answer = (response) => response.writeHead(400).end();
     const batches = batchesTo(collector.url);
     for (const n of [1, 2, 3]) {
@@ -116,11 +116,9 @@ describe('a collector', () => {
       ['the OpenTelemetry collector works again', undefined, undefined],
       [DROPPED, 'HTTP_400', 2],
     ]);
-    await collector.close();
   });
 
   it('that takes only a part is not asked again, and what it refuses is counted', async () => {
-    const collector = await startCollector();
     collector.answer = (response) =>
       response
         .writeHead(200, { 'content-type': 'application/json' })
@@ -131,7 +129,6 @@ describe('a collector', () => {
     assert.deepEqual([...lines.map(about), dropped], [[DROPPED, 'REJECTED', 1], 1]);
     await batches.close();
     assert.equal(collector.received.length, 1);
-    await collector.close();
   });
 
   it('that never answers costs a bounded queue, stopping does not wait for it, and all that is lost is counted', async () => {
@@ -156,17 +153,14 @@ describe('a collector', () => {
   });
 
   it('gets a full batch without delay', async () => {
-    const collector = await startCollector();
     const batches = batchesTo(collector.url, { everyMs: HOUR_MS });
     for (let n = 0; n < 600; n += 1) batches.add(n);
     await until('all', () => collector.received.length === 2);
     await batches.close();
     assert.equal(dropped, 0);
-    await collector.close();
   });
 
   it('gets metrics no earlier than it asks for', async () => {
-    const collector = await startCollector();
     let isBusy = true;
     collector.answer = (response) => {
       response.writeHead(isBusy ? 503 : 200, { 'retry-after': '1' }).end();
@@ -198,7 +192,6 @@ describe('a collector', () => {
     });
     assert.ok(points! > 10);
     assert.equal(counted, points);
-    await collector.close();
   });
 });
 

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { request } from 'node:http';
-import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { AURORA, type CallOptions, call, QUESTION, type Reply } from '../server.ts';
@@ -86,14 +84,14 @@ async function receive(shell: Shell, script: string): Promise<void> {
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
     'webhook-signature': new Webhook(SECRET).sign(id, at, body),
   });
-  const post = (headers: Record<string, string>, body: string) => postRaw(Number(port), headers, body);
+  const post = async (headers: Record<string, string>, body: string) =>
+    (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body })).status;
 
   const body = message('Olá, até já.');
   assert.equal(await post(genuine(body, 'm1'), body), 204);
   assert.equal(await post(genuine(body, 'm1'), body), 204, 'a repetition is accepted');
 
   const good = genuine(body, 'm2');
-  const signature = good['webhook-signature'];
   const old = new Date(Date.now() - 3_600_000);
   const refused: [what: string, headers: Record<string, string>, body: string][] = [
     ['another text', good, message('Pay here.')],
@@ -101,17 +99,9 @@ async function receive(shell: Shell, script: string): Promise<void> {
     ['an old message', genuine(body, 'm4', old), body],
     ['no signature', { ...good, 'webhook-signature': '' }, body],
     ['an empty version', { ...good, 'webhook-signature': 'v1' }, body],
-    // As many characters as a genuine one, and more bytes: comparing them as buffers throws.
-    [
-      'bytes that are not ASCII',
-      { ...good, 'webhook-signature': `v1,${'é'.repeat(signature.length - 3)}` },
-      body,
-    ],
-    ['a timestamp that is not a number', { ...good, 'webhook-timestamp': 'é' }, body],
     ['no headers', {}, body],
   ];
   for (const [what, headers, text] of refused) assert.equal(await post(headers, text), 401, what);
-  await hangUp(Number(port));
 
   const last = message('Still here.');
   assert.equal(await post(genuine(last, 'm5'), last), 204, 'it still runs');
@@ -122,24 +112,4 @@ async function receive(shell: Shell, script: string): Promise<void> {
   assert.equal(receiver.child.exitCode, null);
   receiver.child.kill();
   await receiver.ended;
-}
-
-/** Like fetch, but header values go out as Latin-1 bytes. */
-function postRaw(port: number, headers: Record<string, string>, body: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const sending = request({ port, host: '127.0.0.1', method: 'POST', headers }, (response) => {
-      response.resume().on('end', () => resolve(response.statusCode!));
-    });
-    sending.on('error', reject).end(body);
-  });
-}
-
-/** Sends half a request and resets the connection. */
-async function hangUp(port: number): Promise<void> {
-  const socket = connect(port, '127.0.0.1');
-  await new Promise((resolve) => socket.once('connect', resolve));
-  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf');
-  await sleep(100);
-  socket.resetAndDestroy();
-  await sleep(100);
 }
