@@ -121,14 +121,6 @@ onEachEngine('new documents and files of documents', (engine) => {
     assertError(await call('GET', 'export?format=xls'), 422, 'VALIDATION_ERROR', 'format');
   });
 
-  it('a key that may only read cannot write or import', async () => {
-    const token = await shop.key('knowledge:read');
-    assert.equal((await call('GET', 'export', { token })).status, 200);
-    assertError(await importFile({ format: 'md', text: '# A\n\nb' }, token), 403, 'INSUFFICIENT_SCOPE');
-    const body = { title: 'A', body: 'b' };
-    assertError(await call('POST', '', { token, body }), 403, 'INSUFFICIENT_SCOPE');
-  });
-
   it('a file with wordings adds those that are missing; the others stay', async () => {
     const known = { title: 'Is it organic?', body: 'Yes, all of it.' };
     const id = await make({ question: known.title, answer: known.body });

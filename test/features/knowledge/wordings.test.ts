@@ -239,20 +239,6 @@ onEachEngine('the other wordings of a document', (engine) => {
     assert.deepEqual(idsOf(await other.get('/knowledge/?q=kookaburra')), []);
   });
 
-  it('a key needs the scope knowledge:write, and its name is shown', async () => {
-    const id = await make();
-    const [reader, writer] = [
-      await shop.key('ask', 'knowledge:read', 'notifications:read'),
-      await shop.key('knowledge:write'),
-    ];
-    assertError(await add(id, 'By a key?', reader), 403, 'INSUFFICIENT_SCOPE');
-    const { json } = await add(id, 'By a key?', writer);
-    assert.deepEqual([json.user_id, json.user_name], [null, 'Test key']);
-    const remove = (token: string) => call('DELETE', `${id}/wordings/${json.id}`, { token });
-    assertError(await remove(reader), 403, 'INSUFFICIENT_SCOPE');
-    assert.equal((await remove(writer)).status, 200);
-  });
-
   it('stay when their notification is deleted, and go with the document', async () => {
     const id = await make();
     await shop.delete(`/notification/${await answer('Of a deleted potoroo?', { document_id: id })}`);
