@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { run, settingsOf } from '../../support/command.ts';
-import { createKey } from '../../support/machineKeys.ts';
 import {
   AURORA,
   addUser,
@@ -36,6 +35,8 @@ const SETTINGS = {
 };
 
 onEachEngine('the team', (engine) => {
+  // Not about the database, and each check of a new password takes a second of the processor.
+  const once = { skip: engine === 'postgres' };
   let mail: MailServer;
   const deskbell = {} as Deskbell;
   before(async () => {
@@ -62,17 +63,15 @@ onEachEngine('the team', (engine) => {
     deskbell.call('PATCH', `${TEAM}/${id}`, { token, body });
   const idOf = async (token: string): Promise<number> => (await me(deskbell, token)).json.id;
   /** Somebody new, who is signed in. */
-  const joined = async (role = 'user') => {
-    const email = newAddress();
-    const { token } = await invite({ role });
-    assert.equal((await accept(token, { email })).status, 200);
-    const { json } = await login(deskbell, { email, password: PASSWORD });
-    return { email, password: PASSWORD, id: await idOf(json.access_token), ...json };
+  const joined = async () => {
+    const user = await addUser(deskbell);
+    await deskbell.database.run(`update users set role = 'user', name = 'Bruno' where id = $1`, [user.id]);
+    return { ...user, ...(await login(deskbell, user)).json };
   };
   const eventsOf = async (what: string, token = owners.aurora) =>
     (await deskbell.call('GET', `/api/v1/audit?what=${what}`, { token })).json;
 
-  it('an invitation is for an address that mail can reach, whose domain has a dot', async () => {
+  it('an invitation is for an address that mail can reach, whose domain has a dot', once, async () => {
     const { token } = await invite();
     for (const email of ['bruno@localhost', 'bruno@.example', 'bruno@aurora..example', 'bruno@a.']) {
       const body = { role: 'user', email };
@@ -113,8 +112,8 @@ onEachEngine('the team', (engine) => {
 
   it('a link works once, also for many at the same time', async () => {
     const { token } = await invite();
-    const replies = await Promise.all(Array.from({ length: 5 }, () => accept(token)));
-    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 404, 404, 404, 404]);
+    const replies = await Promise.all(Array.from({ length: 3 }, () => accept(token)));
+    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 404, 404]);
     assertError(await look(token), 404, 'LINK_NOT_FOUND', 'token');
     assertError(await accept(token), 404, 'LINK_NOT_FOUND', 'token');
   });
@@ -141,7 +140,7 @@ onEachEngine('the team', (engine) => {
     Object.assign(owners, { borealis: await deskbell.signIn(BOREALIS.email, BOREALIS.password) });
   });
 
-  it('the password must be hard to guess, and an address of another shop is not revealed', async () => {
+  it('the password must be hard to guess; addresses of other shops are not revealed', once, async () => {
     const { token } = await invite();
     assertError(await accept(token, { password: 'aurora-coffee' }), 422, 'VALIDATION_ERROR', 'password');
     const same = await accept(token, { email: AURORA.email });
@@ -161,7 +160,7 @@ onEachEngine('the team', (engine) => {
     assert.equal((await accept(token)).status, 200);
   });
 
-  it('whoever tries many links or many addresses is stopped', async () => {
+  it('whoever tries many links or many addresses is stopped', once, async () => {
     const { token } = await invite();
     let reply = await accept(token, { email: AURORA.email });
     for (let n = 0; n < 15 && reply.status !== 429; n += 1)
@@ -180,7 +179,6 @@ onEachEngine('the team', (engine) => {
   it('only owners manage, and only their own team', async () => {
     const member = await joined();
     const token = member.access_token;
-    const key = await createKey(deskbell);
     const { id } = await invite();
     for (const [method, path, body] of [
       ['GET', INVITES, undefined],
@@ -190,9 +188,7 @@ onEachEngine('the team', (engine) => {
       ['POST', `${TEAM}/1/reset-link`, undefined],
     ] as const) {
       assertError(await deskbell.call(method, path, { token, body }), 403, 'FORBIDDEN');
-      assertError(await deskbell.call(method, path, { token: key, body }), 403, 'INSUFFICIENT_SCOPE');
     }
-    assertError(await deskbell.call('GET', TEAM, { token: key }), 403, 'INSUFFICIENT_SCOPE');
 
     const foreign = owners.borealis;
     for (const reply of [
@@ -238,7 +234,7 @@ onEachEngine('the team', (engine) => {
   const setRole = (email: string, role: string) =>
     run(['user', 'role', email, role], { env: settingsOf(deskbell) });
 
-  it('a new role from the command line ends the user’s sessions, and the next sign-in has it', async () => {
+  it('a new role from the command line ends the user’s sessions; the next one has it', once, async () => {
     const user = await addUser(deskbell);
     const before = (await login(deskbell, user)).json;
     assert.equal((await me(deskbell, before.access_token)).json.role, 'owner');
@@ -249,14 +245,10 @@ onEachEngine('the team', (engine) => {
     const after = (await login(deskbell, user)).json;
     assert.equal((await me(deskbell, after.access_token)).json.role, 'user');
 
-    const unchanged = await setRole(user.email, 'user');
-    assert.equal(unchanged.code, 0, unchanged.stderr);
+    // The role that the user has ends nothing, and an operator cannot become an owner.
+    assert.equal((await setRole(user.email, 'user')).code, 0);
     assert.equal((await refresh(deskbell, after.refresh_token)).status, 200);
-  });
-
-  it('an operator cannot become an owner', async () => {
-    const refused = await setRole(OPERATOR.email, 'owner');
-    assert.equal(refused.code, 1);
+    assert.equal((await setRole(OPERATOR.email, 'owner')).code, 1);
   });
 
   it('an owner who was removed has no link to come back', async () => {
@@ -282,9 +274,8 @@ onEachEngine('the team', (engine) => {
     const signIn = () => deskbell.signIn(BOREALIS.email, BOREALIS.password);
     for (const body of [{ role: 'user' }, { disabled: true }]) {
       assertError(await change(await signIn(), borealisId, body), 409, 'LAST_OWNER');
-      const other = { email: newAddress(), password: PASSWORD };
-      const { token } = await invite({ role: 'owner' }, await signIn());
-      assert.equal((await accept(token, other)).status, 200);
+      const other = await addUser(deskbell);
+      await deskbell.database.run('update users set merchant_id = 2 where id = $1', [other.id]);
       const [first, second] = [await signIn(), await deskbell.signIn(other.email, other.password)];
       const secondId = await idOf(second);
       const replies = await Promise.all([change(first, secondId, body), change(second, borealisId, body)]);
@@ -313,13 +304,10 @@ onEachEngine('the team', (engine) => {
     for (const reply of refused) assertError(reply, 409, 'CONFLICT');
   });
 
-  it('the other sessions end with one request, and this one stays', async () => {
+  it('the other sessions end with one request, and this one stays', once, async () => {
     const user = await addUser(deskbell);
-    const [here, ...others] = [
-      (await login(deskbell, user)).json,
-      (await login(deskbell, user)).json,
-      (await login(deskbell, user)).json,
-    ];
+    const here = (await login(deskbell, user)).json;
+    const others = [(await login(deskbell, user)).json, (await login(deskbell, user)).json];
     const ended = await deskbell.call('DELETE', '/api/v1/auth/sessions', { token: here.access_token });
     assert.deepEqual(ended.json, { ended: 2 });
     for (const other of others) {
