@@ -14,6 +14,8 @@ import {
 
 const WIDE = { width: 1280, height: 800 };
 const PHONE = { width: 360, height: 740 };
+/** On it, nothing is cut. */
+const LARGER_PHONE = { width: 390, height: 740 };
 
 /** What the pages show: open, answered and grouped questions, a document, and a message that failed. */
 async function fill(shop: Shop) {
@@ -115,6 +117,7 @@ inBrowser('every page', (shop) => {
           if (layout !== (language === 'ar' ? 'rtl' : 'ltr')) problems.push(`${name}: ${layout}`);
           if (language === 'en') await checkIn(size === WIDE ? 'light' : 'dark', name);
         }
+        await page.setViewportSize(LARGER_PHONE);
         for (const check of [NOT_IN_THE_CHART, CUT_IN_THE_FILTERS]) {
           const cut = await page.evaluate<string>(check);
           if (cut !== '') problems.push(`${name} cuts ${cut}`);
