@@ -170,18 +170,6 @@ describe('a raw connection', () => {
     assert.deepEqual(statuses, [200, 200, 404, 200]);
     assert.ok(received.indexOf('access_token') < received.indexOf('NOT_FOUND'));
   });
-
-  it('can be reused, and may send a body in pieces', async () => {
-    const connection = await send('');
-    for (let count = 1; count <= 3; count += 1) {
-      connection.socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
-      await connection.until(new RegExp(`(HTTP/1\\.1 200 OK.*){${count}}`, 's'));
-    }
-    connection.socket.write(`${LOGIN_HEAD}\r\n\r\n`);
-    for (const byte of BODY) connection.socket.write(byte);
-    await connection.until(/HTTP\/1\.1 200 .*refresh_token/s);
-    connection.socket.destroy();
-  });
 });
 
 describe('many connections', () => {

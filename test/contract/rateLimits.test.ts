@@ -94,7 +94,11 @@ describe('the general limit', () => {
 
   it('each user has one allowance, from any address and with any token', async () => {
     const user = await addUser(deskbell);
-    const [one, again, two] = [await signInAs(deskbell, user), await signInAs(deskbell, user), await signIn()];
+    const [one, again, two] = [
+      await signInAs(deskbell, user),
+      await signInAs(deskbell, user),
+      await signIn(),
+    ];
     const headers = newAddress();
     await useUp(deskbell, { token: one.access_token, headers }, 200);
     assertLimited(await me(deskbell, { token: one.access_token, headers: newAddress() }));
