@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { SERVER } from '../../../src/audit/record.ts';
 import { createPasswords } from '../../../src/auth/passwords/passwords.ts';
 import { setPassword } from '../../../src/auth/users.ts';
@@ -38,6 +38,15 @@ async function guessWrong(
   }
 }
 
+/** A server that has no time refuses a request before it does anything. */
+async function guessOnce(...guess: Parameters<typeof login>): Promise<Reply> {
+  for (;;) {
+    const reply = await login(...guess);
+    if (reply.status !== 503) return reply;
+    await sleep(50);
+  }
+}
+
 async function assertLocked(deskbell: Deskbell, user: User, headers?: Record<string, string>) {
   const reply = await login(deskbell, user, headers);
   assertError(reply, 429, 'RATE_LIMITED');
@@ -51,6 +60,8 @@ async function assertOpen(deskbell: Caller, user: User, headers?: Record<string,
 }
 
 onEachEngine('the limit for failed sign-ins', (engine) => {
+  // Not about the database.
+  const once = { skip: engine === 'postgres' };
   const deskbell = useDeskbell(engine);
 
   it('after ten wrong passwords even the right one gets 429, until Retry-After has passed', async () => {
@@ -76,7 +87,7 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     await assertLocked(deskbell, user);
   });
 
-  it('an invalid body does not count as a failed sign-in', async () => {
+  it('an invalid body does not count as a failed sign-in', once, async () => {
     const user = await addUser(deskbell);
     for (let count = 0; count <= FAILURES_MAX; count += 1) {
       const reply = await deskbell.call('POST', '/api/v1/auth/login', { body: { email: user.email } });
@@ -85,7 +96,7 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     await assertOpen(deskbell, user);
   });
 
-  it('an email address in capitals or with spaces is the same account', async () => {
+  it('an email address in capitals or with spaces is the same account', once, async () => {
     const user = await addUser(deskbell);
     const spellings = [user.email.toUpperCase(), ` ${user.email}`, user.email.replace('@a', '@A')];
     await guessWrong(deskbell, user, FAILURES_MAX - spellings.length);
@@ -118,7 +129,7 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     const { database, clock } = deskbell;
     await setPassword(database, user.id, await createPasswords(1).hash(user.password), clock.now(), SERVER);
     const wrong = Array.from({ length: 39 }, (_, count) =>
-      login(deskbell, { email: user.email, password: `guess ${count}` }),
+      guessOnce(deskbell, { email: user.email, password: `guess ${count}` }),
     );
     // The right password comes last: it is checked when the limit is used up.
     await setImmediate();
@@ -134,7 +145,7 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     await assertLocked(deskbell, user);
   });
 
-  it('without TRUST_PROXY nobody gets a new allowance by sending another address in a header', async () => {
+  it('without TRUST_PROXY another address in a header gives nobody a new allowance', once, async () => {
     const user = await addUser(deskbell);
     for (let count = 0; count < FAILURES_MAX; count += 1) {
       await guessWrong(deskbell, user, 1, from(`203.0.113.${count}`));
@@ -211,7 +222,7 @@ onEachEngine('failed sign-ins over all accounts and addresses', (engine) => {
     await failTimes(before, 'parallel@limits.example', '203.0.113.60', 'account');
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
-        login(deskbell, { email: `parallel-${n}@limits.example`, password: 'guess' }, from('203.0.113.60')),
+        guessOnce(deskbell, { email: `many-${n}@limits.example`, password: 'guess' }, from('203.0.113.60')),
       ),
     );
     const checked = replies.filter(({ status }) => status === 401).length;
