@@ -27,8 +27,11 @@ onEachEngine('the check of plans', (engine) => {
 
   for (const condition of [
     'merchant_id = $1 and body = $2',
-    'merchant_id = $1 and body = $2 order by body limit 1',
     'id = $1 and body = $2 or title = $2',
+    // SQLite does not say that it reads until it has found one.
+    ...(engine === 'postgres'
+      ? ['merchant_id = $1 and body = $2 order by updated_at desc, id desc limit 1']
+      : ['merchant_id = $1 and body = $2 order by wordings_bytes limit 1']),
   ])
     it(`finds a scan where ${condition}`, async () =>
       assert.deepEqual(await tablesScanned(condition), ['documents']));

@@ -20,11 +20,11 @@ export async function postgresPlanner(url: string): Promise<Planner> {
   await client.connect();
   // One plan for every merchant, not a plan for the values of one call.
   await client.query('set plan_cache_mode = force_generic_plan');
-  const { rows: unique } = await client.query(
-    `select cast(indexrelid as regclass)::text as name from pg_index
-      where indisunique and cast(indkey as text) not like '% %'`,
+  const { rows: indexes } = await client.query<Index>(
+    `select cast(indexrelid as regclass)::text as name, indisunique and indnatts = 1 as "isOneRow",
+        (select attname from pg_attribute where attrelid = indrelid and attnum = indkey[0]) as first from pg_index`,
   );
-  const oneRow = new Set<string>(unique.map(({ name }) => name));
+  const byName = new Map(indexes.map((index) => [index.name, index]));
   return {
     async scansOf(sql) {
       await client.query(`prepare statement as ${sql}`);
@@ -36,13 +36,21 @@ export async function postgresPlanner(url: string): Promise<Planner> {
         const { rows } = await client.query(
           `explain (format json) execute statement ${nulls.length > 0 ? `(${nulls})` : ''}`,
         );
-        return scansIn(rows[0]['QUERY PLAN'][0].Plan, oneRow);
+        return scansIn(rows[0]['QUERY PLAN'][0].Plan, byName);
       } finally {
         await client.query('deallocate statement');
       }
     },
     close: () => client.end(),
   };
+}
+
+interface Index {
+  name: string;
+  /** Unique by one column. */
+  isOneRow: boolean;
+  /** Its first column. Null for an expression. */
+  first: string | null;
 }
 
 interface PlanNode {
@@ -59,7 +67,7 @@ const STREAMS = /^(Limit|Subquery Scan|Result|LockRows|Append|Merge Append|Neste
 
 function scansIn(
   node: PlanNode,
-  oneRow: ReadonlySet<string>,
+  indexes: ReadonlyMap<string, Index>,
   {
     table = node['Relation Name'],
     isLimited = false,
@@ -72,7 +80,7 @@ function scansIn(
   const limits = (index: number) =>
     type === 'Limit' || (isLimited && STREAMS.test(type) && (index === 0 || type !== 'Nested Loop'));
   const below = (node.Plans ?? []).flatMap((child, index) =>
-    scansIn(child, oneRow, { table: child['Relation Name'] ?? table, isLimited: limits(index) }),
+    scansIn(child, indexes, { table: child['Relation Name'] ?? table, isLimited: limits(index) }),
   );
   // The catalog is small.
   if (table === undefined || table.startsWith('pg_')) return below;
@@ -80,10 +88,12 @@ function scansIn(
   if (!/^(Bitmap )?Index/.test(type)) return below;
   // In the order of the index, and no row that is read is left out.
   if (isLimited && type !== 'Bitmap Index Scan' && node.Filter === undefined) return below;
-  if (oneRow.has(node['Index Name']!)) return below;
+  const { isOneRow, first } = indexes.get(node['Index Name']!) ?? {};
+  if (isOneRow) return below;
   const condition = node['Index Cond'];
   const how = `${type} ${node['Index Name']}`;
-  if (condition === undefined) return [{ table, how: `${how} as a whole`, ofMerchant: false }, ...below];
+  if (condition === undefined || (first && !new RegExp(`\\b${first}\\b`).test(condition)))
+    return [{ table, how: `${how} as a whole`, ofMerchant: false }, ...below];
   if (/^\(+(\w+\.)?merchant_id = [^()]+\)+$/.test(condition) && !condition.includes(' AND ')) {
     return [{ table, how: `${how} by merchant alone`, ofMerchant: true }, ...below];
   }

@@ -28,13 +28,16 @@ const FEW_OF_A_MERCHANT: Readonly<Record<string, string>> = {
 
 /** The source of statements whose plan reads more, and why it may. */
 const SCANS: Readonly<Record<string, string>> = {
-  'src/demo.ts isEmpty': 'finds the first row of any',
+  'src/demo.ts': 'once, when the demo data is written into an empty database',
   'src/auth/users.ts hasUsers': 'finds the first row of any',
   'src/merchants/delete.ts listDeleting': 'a partial index of merchants that are being deleted',
   'src/notifications/list/rows.ts listNotifications':
     'without a limit the inbox is a complete list; with a filter by type it reads until the page is full',
   'src/conversations/store.ts findConversations': 'the first page, without the few that were erased',
   'src/delivery/queue/claim.ts wakeLateQueues': 'once, when a worker starts',
+  'src/delivery/queue/attention.ts listAttention': 'with a filter it reads until the page is full',
+  'src/delivery/queue/quotaUse.ts releaseFirstWaiting': 'a partial index of what waits for the limit',
+  'src/conversations/messages.ts countConversations': 'once, when the demo data is written',
   'src/delivery/queue/state.ts readQueueAges': 'metrics: the first row of an index for each queue',
   'src/delivery/queue/state.ts readQueueFigures': 'metrics: counts what is open up to a limit',
   'src/notifications/answers/held.ts countOverdue': 'metrics: a partial index of answers that can be undone',
@@ -58,6 +61,7 @@ export const READS_ACROSS: Readonly<Record<string, string>> = {
     'versions for all requests of a moment: visits only the nodes of their merchants',
   'src/cleanUp.ts cleanUp':
     'the clean-up looks for merchants with expired rows, and removes those of one after another',
+  'src/demo.ts': 'once, when the demo data is written into an empty database',
   'src/reseal.ts': 'in the background: encrypts everything again with another key',
   'src/delivery/queue/claim.ts dueQueues': 'the delivery worker looks for queues that are due',
   'src/delivery/queue/claim.ts nextDueAt': 'the delivery worker sleeps until the next is due',
