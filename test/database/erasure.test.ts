@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { SERVER } from '../../src/audit/record.ts';
 import type { Engine } from '../../src/database/database.ts';
-import { beginErasure } from '../../src/erasure/begin.ts';
-import { eraseStep } from '../../src/erasure/erase.ts';
 import { filesWith, tablesWith } from '../support/canaries.ts';
-import { addColleague } from '../support/colleagues.ts';
 import { CANARIES, callsOf, erased, FILE_CANARIES, NAME, PHONE, WORDS } from '../support/erasing.ts';
 import { createKey } from '../support/machineKeys.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { assertError, BOREALIS, onEachEngine, useDeskbell } from '../support/server.ts';
-import { AURORA_ID } from '../support/shops.ts';
+import { assertError, onEachEngine } from '../support/server.ts';
 import { type PushService, startPushService } from '../support/stand-ins/push.ts';
 import { useWhatsApp } from '../support/whatsapp.ts';
 
@@ -154,110 +149,5 @@ onEachEngine('a customer who is erased', (engine: Engine) => {
       audit.map(({ about }: { about: object }) => about),
       [{ conversation_id: other }, { conversation_id: id }],
     );
-  });
-});
-
-onEachEngine('an erasure', (engine) => {
-  const deskbell = useDeskbell(engine);
-
-  it('is for owners only: colleagues, keys and other merchants change nothing', async () => {
-    const { conversation, call } = callsOf(deskbell);
-    const id = await conversation('theirs', '+34611000001', 'Ana Prado');
-    const path = `/api/v1/conversation/${id}`;
-    const colleague = await addColleague(deskbell, 'Teo Vidal');
-    assertError(await deskbell.call('DELETE', path, { token: colleague.token }), 403, 'FORBIDDEN');
-    assertError(
-      await deskbell.call('DELETE', path, { token: await createKey(deskbell) }),
-      403,
-      'INSUFFICIENT_SCOPE',
-    );
-    const stranger = callsOf(deskbell, BOREALIS);
-    const foreign = await stranger.call('DELETE', `/conversation/${id}`);
-    const unknown = await stranger.call('DELETE', '/conversation/999999');
-    assertError(foreign, 404, 'CONVERSATION_NOT_FOUND', 'conversation_id');
-    assert.equal(foreign.text, unknown.text);
-    assert.equal((await call('GET', `/conversation/${id}`)).json.customer_name, 'Ana Prado');
-  });
-
-  it('leaves a neighbour with the same customer what is theirs', async () => {
-    const [own, neighbour] = [callsOf(deskbell), callsOf(deskbell, BOREALIS)];
-    const phone = '+34611000002';
-    const id = await own.conversation('c', phone, 'Eva Luna');
-    const kept = await neighbour.conversation('c', phone, 'Eva Luna');
-    const other = await own.conversation('d', '+34611000003', 'Eva Luna');
-    for (const [calls, conversationId] of [
-      [own, id],
-      [neighbour, kept],
-      [own, other],
-    ] as const) {
-      const notification = await calls.raise(conversationId, { question: 'Is it Eva Luna again?' });
-      await calls.ok('POST', `/notification/${notification}/answer`, {
-        answer: 'Yes.',
-        only_send_campaign: true,
-      });
-    }
-    await deskbell.allSent();
-    await own.ok('DELETE', `/conversation/${id}`);
-    await erased(deskbell);
-    const { database } = deskbell;
-    const rows = (table: string, column: string) =>
-      database.all<{ merchant_id: number }>(
-        `select merchant_id from ${table} where ${column} in ($1, '+34611000003') order by merchant_id`,
-        [phone],
-      );
-    for (const [table, column] of [
-      ['conversations', 'customer_phone'],
-      ['deliveries', 'recipient'],
-      ['simulator_messages', 'phone'],
-      ['reached_customers', 'recipient'],
-    ] as const)
-      assert.deepEqual(
-        (await rows(table, column)).map(({ merchant_id }) => merchant_id),
-        [1, 2],
-        table,
-      );
-    assert.equal((await neighbour.ok('GET', `/conversation/${kept}/timeline`)).json.items.length > 0, true);
-    // The daily limit still counts who was reached, without the number.
-    const reached = await database.one<{ count: number }>(
-      `select count(*) as count from reached_customers where merchant_id = 1 and recipient like 'erased %'`,
-    );
-    assert.equal(reached?.count, 1);
-  });
-
-  it('goes on where it was when the process ended', async () => {
-    const { ok, conversation } = callsOf(deskbell);
-    const id = await conversation('zqx-many');
-    for (let from = 0; from < 6; from += 1) {
-      const messages = Array.from({ length: 100 }, (_, n) => ({
-        from: 'customer',
-        text: `zqx ${from} ${n}`,
-      }));
-      await ok('POST', `/conversation/${id}/messages`, { messages });
-    }
-    const { database, clock } = deskbell;
-    await database.transaction((tx) =>
-      beginErasure(tx, AURORA_ID, id, { who: SERVER, at: new Date(clock.now().getTime() + 3_600_000) }),
-    );
-    // A process that ends after the first page.
-    const [row] = await database.all<{ id: number; person: string; created_at: string }>(
-      'select id, person, created_at from erasures',
-    );
-    const erasure = { id: row!.id, merchantId: AURORA_ID, step: 'rows', createdAt: row!.created_at } as const;
-    const killed = eraseStep(
-      {
-        database,
-        channelsOf: async () => [],
-        now: clock.now,
-        pause: () => Promise.reject(new Error('killed')),
-      },
-      { ...erasure, person: JSON.parse(row!.person) },
-    );
-    await assert.rejects(killed, /killed/);
-    await database.run('update erasures set due_at = created_at, created_at = $1', [
-      clock.now().toISOString(),
-    ]);
-    clock.jump(3601);
-    await erased(deskbell);
-    assert.deepEqual(await tablesWith(deskbell.database, CANARIES), []);
   });
 });

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { SERVER } from '../../src/audit/record.ts';
-import { finishErasures } from '../../src/cli/erasure/erasures.ts';
-import { beginErasure } from '../../src/erasure/begin.ts';
-import { deleteUser } from '../../src/erasure/colleague.ts';
-import { eraseStep } from '../../src/erasure/erase.ts';
-import { LEASE_MS, takeErasure } from '../../src/erasure/store.ts';
+import { openVault } from '../../src/auth/vault.ts';
+import type { MerchantId } from '../../src/contract/ids.ts';
+import { WHATSAPP } from '../../src/delivery/channels/registry.ts';
+import { setOwnChannel } from '../../src/delivery/channels/settings.ts';
 import { tablesWith } from '../support/canaries.ts';
-import { addColleague } from '../support/colleagues.ts';
 import { callsOf, erased } from '../support/erasing.ts';
 import { createKey } from '../support/machineKeys.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { assertError, onEachEngine, useDeskbell } from '../support/server.ts';
-import { AURORA_ID, until } from '../support/shops.ts';
+import { assertError, BOREALIS, onEachEngine, useDeskbell } from '../support/server.ts';
+import { AURORA_ID, BOREALIS_ID, until } from '../support/shops.ts';
+import { META } from '../support/stand-ins/meta.ts';
 
 onEachEngine('an erasure leaves to others', (engine) => {
   const deskbell = useDeskbell(engine, { WEBHOOK_ALLOW_PRIVATE: 'true' });
@@ -96,105 +94,86 @@ onEachEngine('an erasure leaves to others', (engine) => {
     assert.equal(await left(), count);
   });
 
-  it('the database: very many conversations are taken in small steps, with one audit event', async () => {
-    const { database, clock } = deskbell;
-    const { ok, call } = callsOf(deskbell);
-    const phone = '+34611009301';
-    const values = Array.from({ length: 120 }, (_, n) => `(1, 'many-${n}', 'Nil Many', $1, $2, $2)`);
-    await database.run(
-      `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
-        values ${values.join(',')}`,
-      [phone, clock.now().toISOString()],
-    );
-    const rows = await database.all<{ id: number }>(
-      'select id from conversations where customer_phone = $1 order by id',
-      [phone],
-    );
-    const ids = rows.map((row) => row.id);
-    const asked = ids[90]!;
-    const reply = await ok('DELETE', `/conversation/${asked}`);
-    assert.deepEqual([reply.status, reply.json.conversation_ids], [202, ids]);
-    assertError(
-      await call('GET', `/conversation/${asked}`),
-      404,
-      'CONVERSATION_NOT_FOUND',
-      'conversation_id',
-    );
-    await erased(deskbell);
-    assert.deepEqual(await tablesWith(database, [/Nil Many/, /611009301/]), []);
-    for (const what of ['conversation.erased', 'conversation.erasure_finished']) {
-      const { json } = await ok('GET', `/audit?what=${what}&limit=1`);
-      assert.equal(json[0].count, 120, what);
+  it('a neighbour’s rows of the same customer', async () => {
+    const [own, neighbour] = [callsOf(deskbell), callsOf(deskbell, BOREALIS)];
+    const phone = '+34611000002';
+    const id = await own.conversation('c', phone, 'Eva Luna');
+    const kept = await neighbour.conversation('c', phone, 'Eva Luna');
+    const other = await own.conversation('d', '+34611000003', 'Eva Luna');
+    for (const [calls, conversationId] of [
+      [own, id],
+      [neighbour, kept],
+      [own, other],
+    ] as const) {
+      const notification = await calls.raise(conversationId, { question: 'Is it Eva Luna again?' });
+      await calls.ok('POST', `/notification/${notification}/answer`, {
+        answer: 'Yes.',
+        only_send_campaign: true,
+      });
     }
-    assert.equal(
-      (await ok('GET', '/audit?what=conversation.erased&limit=1')).json[0].about.conversation_id,
-      asked,
-    );
-  });
-
-  it('no name of a colleague who was deleted, in notes and stored responses', async () => {
-    const { database, clock } = deskbell;
-    const { ok, raise } = callsOf(deskbell);
-    const gone = await addColleague(deskbell, 'Zoilo Vidal');
-    const notification = await raise(1, { question: 'Who knows?' });
-    const key = { 'Idempotency-Key': 'note-zoilo' };
-    await ok('POST', `/notification/${notification}/notes`, { text: 'Ask @Zoilo Vidal, or @zoilo!' }, key);
-    const taken = await deskbell.call('PUT', '/api/v1/conversation/1/takeover', { token: gone.token });
-    assert.equal(taken.status, 200, taken.text);
-    await deskbell.call('POST', '/api/v1/ask', {
-      ...{ token: await createKey(deskbell), headers: { 'Idempotency-Key': 'ask-zoilo' } },
-      body: { question: 'Do you sell tea from Nepal?', conversation_id: 1 },
-    });
-    assert.ok((await tablesWith(database, [/Zoilo/])).some((place) => place.startsWith('idempotency_keys')));
-    await database.transaction((tx) => deleteUser(tx, gone.id, { who: SERVER, at: clock.now() }));
+    await deskbell.allSent();
+    await own.ok('DELETE', `/conversation/${id}`);
     await erased(deskbell);
-    assert.deepEqual(await tablesWith(database, [/Zoilo|@zoilo/]), []);
-    const [note] = (await ok('GET', `/notification/${notification}/notes`)).json.notes;
-    assert.equal(note.text, 'Ask @A former colleague, or @A former colleague!');
-  });
-});
-
-onEachEngine('a step of an erasure', (engine) => {
-  const deskbell = useDeskbell(engine, { WORKER: 'false' });
-
-  it('renews its lease on the command line, and gives way after each text', async () => {
-    const { database, clock } = deskbell;
-    const { ok, conversation } = callsOf(deskbell);
-    const leases: number[] = [];
-    let ms = clock.now().getTime();
-    const now = () => {
-      ms += 20;
-      return new Date(ms);
-    };
-    const channelsOf = async () => {
-      const [row] = await database.all<{ due_at: string }>('select due_at from erasures');
-      leases.push(Date.parse(row!.due_at) - ms);
-      ms += LEASE_MS - 1000;
-      return [];
-    };
-    const id = await conversation('lease', '+34611009401', 'Lea Se');
-    // Two numbers: the second one comes a minute later.
-    await database.run(
-      `insert into wrong_phones (merchant_id, conversation_id, phone, replaced_by, created_at)
-        values (1, $1, '+34611009402', '+34611009401', $2)`,
-      [id, now().toISOString()],
+    const { database } = deskbell;
+    const rows = (table: string, column: string) =>
+      database.all<{ merchant_id: number }>(
+        `select merchant_id from ${table} where ${column} in ($1, '+34611000003') order by merchant_id`,
+        [phone],
+      );
+    for (const [table, column] of [
+      ['conversations', 'customer_phone'],
+      ['deliveries', 'recipient'],
+      ['simulator_messages', 'phone'],
+      ['reached_customers', 'recipient'],
+    ] as const)
+      assert.deepEqual(
+        (await rows(table, column)).map(({ merchant_id }) => merchant_id),
+        [1, 2],
+        table,
+      );
+    assert.equal((await neighbour.ok('GET', `/conversation/${kept}/timeline`)).json.items.length > 0, true);
+    // The daily limit still counts who was reached, without the number.
+    const reached = await database.one<{ count: number }>(
+      `select count(*) as count from reached_customers where merchant_id = 1 and recipient like 'erased %'`,
     );
-    await database.transaction((tx) => beginErasure(tx, AURORA_ID, id, { who: SERVER, at: now() }));
-    ms += 1000;
-    await finishErasures({ database, channelsOf, now }, AURORA_ID);
-    assert.ok(leases.length >= 4, `${leases.length}`);
-    for (const left of leases) assert.ok(left > LEASE_MS / 2, `${leases}`);
+    assert.equal(reached?.count, 1);
+  });
 
-    const documents = (await ok('GET', '/knowledge/')).json.length;
-    const next = await conversation('turns', '+34611009403', 'Tur Ns');
-    await database.transaction((tx) => beginErasure(tx, AURORA_ID, next, { who: SERVER, at: now() }));
-    const lease = { at: now(), leaseUntil: new Date(ms + LEASE_MS) };
-    const erasure = (await takeErasure(database, lease, {}))!;
-    let pauses = 0;
-    const pause = async () => {
-      pauses += 1;
-    };
-    await eraseStep({ database, channelsOf: async () => [], now, pause }, { ...erasure, step: 'texts' });
-    assert.ok(pauses > 2 * documents, `${pauses} pauses, ${documents} documents`);
+  it('channels of other merchants', async () => {
+    const { database, config, clock } = deskbell;
+    const [own, neighbour] = [callsOf(deskbell), callsOf(deskbell, BOREALIS)];
+    const numbers = ['111111111', '222222222', '333333333'];
+    const use = (merchantId: MerchantId, phoneNumberId: string) =>
+      database.transaction((tx) => {
+        const settings = {
+          ...{ baseUrl: 'http://127.0.0.1:9', version: 'v23.0', phoneNumberId, token: META.token },
+          ...{ appSecret: META.appSecret, verifyToken: META.verifyToken },
+          ...{ template: undefined, templateLanguage: 'en' },
+        };
+        return setOwnChannel(tx, openVault(config), merchantId, { type: WHATSAPP, settings }, clock.now());
+      });
+    await use(AURORA_ID, numbers[0]!);
+    await use(BOREALIS_ID, numbers[1]!);
+    const [both, onlyOwn] = ['+34611008001', '+34611008002'];
+    for (const number of numbers)
+      for (const phone of [both, onlyOwn])
+        await database.run(
+          'insert into customer_windows (channel_id, phone, opened_at) values ($1, $2, $3)',
+          [`whatsapp:${number}`, phone, clock.now().toISOString()],
+        );
+    await neighbour.conversation('both', both, 'Eva Both');
+    for (const phone of [both, onlyOwn]) {
+      const id = await own.conversation(phone, phone, 'Eva Window');
+      await own.ok('DELETE', `/conversation/${id}`);
+    }
+    await erased(deskbell);
+    const left = await database.all<{ channel_id: string; phone: string }>(
+      'select channel_id, phone from customer_windows where phone in ($1, $2) order by channel_id, phone',
+      [both, onlyOwn],
+    );
+    assert.deepEqual(
+      left.map(({ channel_id, phone }) => [channel_id, phone]),
+      numbers.slice(1).flatMap((number) => [both, onlyOwn].map((phone) => [`whatsapp:${number}`, phone])),
+    );
   });
 });

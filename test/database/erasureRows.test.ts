@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { openVault } from '../../src/auth/vault.ts';
-import type { MerchantId } from '../../src/contract/ids.ts';
-import { WHATSAPP } from '../../src/delivery/channels/registry.ts';
-import { setOwnChannel } from '../../src/delivery/channels/settings.ts';
+import { SERVER } from '../../src/audit/record.ts';
 import { addAssistantMessage } from '../../src/delivery/channels/simulator/messages.ts';
+import { beginErasure } from '../../src/erasure/begin.ts';
+import { deleteUser } from '../../src/erasure/colleague.ts';
+import { eraseStep } from '../../src/erasure/erase.ts';
 import { tablesWith } from '../support/canaries.ts';
+import { addColleague } from '../support/colleagues.ts';
 import { CANARIES, callsOf, erased, NAME, PHONE, WORDS } from '../support/erasing.ts';
 import { createKey } from '../support/machineKeys.ts';
-import { BOREALIS, onEachEngine, useDeskbell } from '../support/server.ts';
-import { AURORA_ID, BOREALIS_ID } from '../support/shops.ts';
-import { META } from '../support/stand-ins/meta.ts';
+import { assertError, BOREALIS, onEachEngine, useDeskbell } from '../support/server.ts';
+import { AURORA_ID } from '../support/shops.ts';
 
 onEachEngine('an erasure', (engine) => {
   const deskbell = useDeskbell(engine);
@@ -131,41 +131,116 @@ onEachEngine('an erasure', (engine) => {
     assert.deepEqual(await tablesWith(deskbell.database, [...CANARIES, /王小明/]), []);
   });
 
-  it('touches only the merchant’s own channels', async () => {
-    const { database, config, clock } = deskbell;
-    const [own, neighbour] = [callsOf(deskbell), callsOf(deskbell, BOREALIS)];
-    const numbers = ['111111111', '222222222', '333333333'];
-    const use = (merchantId: MerchantId, phoneNumberId: string) =>
-      database.transaction((tx) => {
-        const settings = {
-          ...{ baseUrl: 'http://127.0.0.1:9', version: 'v23.0', phoneNumberId, token: META.token },
-          ...{ appSecret: META.appSecret, verifyToken: META.verifyToken },
-          ...{ template: undefined, templateLanguage: 'en' },
-        };
-        return setOwnChannel(tx, openVault(config), merchantId, { type: WHATSAPP, settings }, clock.now());
-      });
-    await use(AURORA_ID, numbers[0]!);
-    await use(BOREALIS_ID, numbers[1]!);
-    const [both, onlyOwn] = ['+34611008001', '+34611008002'];
-    for (const number of numbers)
-      for (const phone of [both, onlyOwn])
-        await database.run(
-          'insert into customer_windows (channel_id, phone, opened_at) values ($1, $2, $3)',
-          [`whatsapp:${number}`, phone, clock.now().toISOString()],
-        );
-    await neighbour.conversation('both', both, 'Eva Both');
-    for (const phone of [both, onlyOwn]) {
-      const id = await own.conversation(phone, phone, 'Eva Window');
-      await own.ok('DELETE', `/conversation/${id}`);
+  it('goes on where it was when the process ended', async () => {
+    const { ok, conversation } = callsOf(deskbell);
+    const id = await conversation('zqx-many');
+    for (let from = 0; from < 6; from += 1) {
+      const messages = Array.from({ length: 100 }, (_, n) => ({
+        from: 'customer',
+        text: `zqx ${from} ${n}`,
+      }));
+      await ok('POST', `/conversation/${id}/messages`, { messages });
     }
+    const { database, clock } = deskbell;
+    await database.transaction((tx) =>
+      beginErasure(tx, AURORA_ID, id, { who: SERVER, at: new Date(clock.now().getTime() + 3_600_000) }),
+    );
+    // A process that ends after the first page.
+    const [row] = await database.all<{ id: number; person: string; created_at: string }>(
+      'select id, person, created_at from erasures',
+    );
+    const erasure = { id: row!.id, merchantId: AURORA_ID, step: 'rows', createdAt: row!.created_at } as const;
+    const killed = eraseStep(
+      {
+        database,
+        channelsOf: async () => [],
+        now: clock.now,
+        pause: () => Promise.reject(new Error('killed')),
+      },
+      { ...erasure, person: JSON.parse(row!.person) },
+    );
+    await assert.rejects(killed, /killed/);
+    await database.run('update erasures set due_at = created_at, created_at = $1', [
+      clock.now().toISOString(),
+    ]);
+    clock.jump(3601);
     await erased(deskbell);
-    const left = await database.all<{ channel_id: string; phone: string }>(
-      'select channel_id, phone from customer_windows where phone in ($1, $2) order by channel_id, phone',
-      [both, onlyOwn],
+    assert.deepEqual(await tablesWith(deskbell.database, CANARIES), []);
+  });
+
+  it('is for owners only: colleagues, keys and other merchants change nothing', async () => {
+    const { conversation, call } = callsOf(deskbell);
+    const id = await conversation('theirs', '+34611000001', 'Ana Prado');
+    const path = `/api/v1/conversation/${id}`;
+    const colleague = await addColleague(deskbell, 'Teo Vidal');
+    assertError(await deskbell.call('DELETE', path, { token: colleague.token }), 403, 'FORBIDDEN');
+    assertError(
+      await deskbell.call('DELETE', path, { token: await createKey(deskbell) }),
+      403,
+      'INSUFFICIENT_SCOPE',
     );
-    assert.deepEqual(
-      left.map(({ channel_id, phone }) => [channel_id, phone]),
-      numbers.slice(1).flatMap((number) => [both, onlyOwn].map((phone) => [`whatsapp:${number}`, phone])),
+    const stranger = callsOf(deskbell, BOREALIS);
+    const foreign = await stranger.call('DELETE', `/conversation/${id}`);
+    const unknown = await stranger.call('DELETE', '/conversation/999999');
+    assertError(foreign, 404, 'CONVERSATION_NOT_FOUND', 'conversation_id');
+    assert.equal(foreign.text, unknown.text);
+    assert.equal((await call('GET', `/conversation/${id}`)).json.customer_name, 'Ana Prado');
+  });
+
+  it('takes very many conversations in small steps, with one audit event', async () => {
+    const { database, clock } = deskbell;
+    const { ok, call } = callsOf(deskbell);
+    const phone = '+34611009301';
+    const values = Array.from({ length: 120 }, (_, n) => `(1, 'many-${n}', 'Nil Many', $1, $2, $2)`);
+    await database.run(
+      `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
+        values ${values.join(',')}`,
+      [phone, clock.now().toISOString()],
     );
+    const rows = await database.all<{ id: number }>(
+      'select id from conversations where customer_phone = $1 order by id',
+      [phone],
+    );
+    const ids = rows.map((row) => row.id);
+    const asked = ids[90]!;
+    const reply = await ok('DELETE', `/conversation/${asked}`);
+    assert.deepEqual([reply.status, reply.json.conversation_ids], [202, ids]);
+    assertError(
+      await call('GET', `/conversation/${asked}`),
+      404,
+      'CONVERSATION_NOT_FOUND',
+      'conversation_id',
+    );
+    await erased(deskbell);
+    assert.deepEqual(await tablesWith(database, [/Nil Many/, /611009301/]), []);
+    for (const what of ['conversation.erased', 'conversation.erasure_finished']) {
+      const { json } = await ok('GET', `/audit?what=${what}&limit=1`);
+      assert.equal(json[0].count, 120, what);
+    }
+    assert.equal(
+      (await ok('GET', '/audit?what=conversation.erased&limit=1')).json[0].about.conversation_id,
+      asked,
+    );
+  });
+
+  it('leaves no name of a colleague who was deleted, in notes and stored responses', async () => {
+    const { database, clock } = deskbell;
+    const { ok, raise } = callsOf(deskbell);
+    const gone = await addColleague(deskbell, 'Zoilo Vidal');
+    const notification = await raise(1, { question: 'Who knows?' });
+    const key = { 'Idempotency-Key': 'note-zoilo' };
+    await ok('POST', `/notification/${notification}/notes`, { text: 'Ask @Zoilo Vidal, or @zoilo!' }, key);
+    const taken = await deskbell.call('PUT', '/api/v1/conversation/1/takeover', { token: gone.token });
+    assert.equal(taken.status, 200, taken.text);
+    await deskbell.call('POST', '/api/v1/ask', {
+      ...{ token: await createKey(deskbell), headers: { 'Idempotency-Key': 'ask-zoilo' } },
+      body: { question: 'Do you sell tea from Nepal?', conversation_id: 1 },
+    });
+    assert.ok((await tablesWith(database, [/Zoilo/])).some((place) => place.startsWith('idempotency_keys')));
+    await database.transaction((tx) => deleteUser(tx, gone.id, { who: SERVER, at: clock.now() }));
+    await erased(deskbell);
+    assert.deepEqual(await tablesWith(database, [/Zoilo|@zoilo/]), []);
+    const [note] = (await ok('GET', `/notification/${notification}/notes`)).json.notes;
+    assert.equal(note.text, 'Ask @A former colleague, or @A former colleague!');
   });
 });

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
 import { SERVER } from '../../src/audit/record.ts';
+import { finishErasures } from '../../src/cli/erasure/erasures.ts';
 import type { MerchantId } from '../../src/contract/ids.ts';
 import type { Database } from '../../src/database/database.ts';
 import { beginErasure } from '../../src/erasure/begin.ts';
+import { eraseStep } from '../../src/erasure/erase.ts';
 import { beginDeletion, deleteSome } from '../../src/erasure/merchant.ts';
-import { takeErasure } from '../../src/erasure/store.ts';
+import { LEASE_MS, takeErasure } from '../../src/erasure/store.ts';
 import { startEraser } from '../../src/erasure/worker.ts';
 import { createLogger } from '../../src/log.ts';
 import { findDeleting } from '../../src/merchants/delete.ts';
@@ -184,6 +186,47 @@ onEachEngine('erasures and deletions', (engine) => {
     await until('it is finished', async () => !(await database.one('select id from erasures')));
     assert.deepEqual(await tablesWith(database, [WORDS, /611001031/]), []);
     assert.equal(await bytes(), before);
+  });
+
+  it('renew their lease on the command line, and give way after each text', async () => {
+    const { database, clock } = deskbell;
+    const { ok, conversation } = callsOf(deskbell);
+    const leases: number[] = [];
+    let ms = clock.now().getTime();
+    const now = () => {
+      ms += 20;
+      return new Date(ms);
+    };
+    const channelsOf = async () => {
+      const [row] = await database.all<{ due_at: string }>('select due_at from erasures');
+      leases.push(Date.parse(row!.due_at) - ms);
+      ms += LEASE_MS - 1000;
+      return [];
+    };
+    const id = await conversation('lease', '+34611009401', 'Lea Se');
+    // Two numbers: the second one comes a minute later.
+    await database.run(
+      `insert into wrong_phones (merchant_id, conversation_id, phone, replaced_by, created_at)
+        values (1, $1, '+34611009402', '+34611009401', $2)`,
+      [id, now().toISOString()],
+    );
+    await database.transaction((tx) => beginErasure(tx, AURORA_ID, id, { who: SERVER, at: now() }));
+    ms += 1000;
+    await finishErasures({ database, channelsOf, now }, AURORA_ID);
+    assert.ok(leases.length >= 4, `${leases.length}`);
+    for (const left of leases) assert.ok(left > LEASE_MS / 2, `${leases}`);
+
+    const documents = (await ok('GET', '/knowledge/')).json.length;
+    const next = await conversation('turns', '+34611009403', 'Tur Ns');
+    await database.transaction((tx) => beginErasure(tx, AURORA_ID, next, { who: SERVER, at: now() }));
+    const lease = { at: now(), leaseUntil: new Date(ms + LEASE_MS) };
+    const erasure = (await takeErasure(database, lease, {}))!;
+    let pauses = 0;
+    const pause = async () => {
+      pauses += 1;
+    };
+    await eraseStep({ database, channelsOf: async () => [], now, pause }, { ...erasure, step: 'texts' });
+    assert.ok(pauses > 2 * documents, `${pauses} pauses, ${documents} documents`);
   });
 
   it('are finished only when nobody can read it in the files', { skip: engine !== 'sqlite' }, async () => {

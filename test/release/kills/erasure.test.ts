@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { tablesWith } from '../support/canaries.ts';
-import { CANARIES, NAME, PHONE } from '../support/erasing.ts';
-import { useKilling } from '../support/killing.ts';
-import { AURORA, call, onEachEngine } from '../support/server.ts';
+import { tablesWith } from '../../support/canaries.ts';
+import { CANARIES, NAME, PHONE } from '../../support/erasing.ts';
+import { useKilling } from '../../support/killing.ts';
+import { AURORA, call, onEachEngine } from '../../support/server.ts';
 
 const MESSAGES = 2000;
 const KILLS = 3;
