@@ -59,8 +59,8 @@ const MEMORY_FILES = '/dev/shm';
 const MEMORY_MIN = 4 * 2 ** 30;
 
 /** The statements that the tests make the program run, whose plans are checked at the end. */
-const RECORD_STATEMENTS = 'test/support/statements/record.ts';
-const CHECK_STATEMENTS = 'test/support/statements/check.ts';
+const RECORD_STATEMENTS = new URL('../test/support/statements/record.ts', import.meta.url).pathname;
+const CHECK_STATEMENTS = new URL('../test/support/statements/check.ts', import.meta.url).pathname;
 
 const root = new URL('..', import.meta.url).pathname;
 /** What record.ts does in a process from the source. */
@@ -236,7 +236,7 @@ async function runTests(files: string[]): Promise<void> {
   const concurrency = availableParallelism() + 1;
   const stream = run({
     ...{ files: inProcesses(files), concurrency, timeout: 900_000 },
-    execArgv: statementsFolder ? ['--import', join(root, RECORD_STATEMENTS)] : [],
+    execArgv: statementsFolder ? ['--import', RECORD_STATEMENTS] : [],
   });
   stream.on('test:pass', ({ details, skip, todo, file }) => {
     if (details.type === 'suite') return;

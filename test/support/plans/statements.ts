@@ -1,20 +1,14 @@
-import { writeFileSync } from 'node:fs';
 import { StatementSync } from 'node:sqlite';
 import pg from 'pg';
 
-/**
- * Records every SQL statement of this process, in the database drivers. A command that a test starts preloads this file
- * with `node --import`: then it records from the first statement on, and writes the statements to the file in
- * RECORD_STATEMENTS_TO.
- */
-export interface Statement {
+/** Records the SQL statements of this process, in the database drivers, for a test that looks at their order or number. */
+interface Statement {
   sql: string;
   params: readonly unknown[];
 }
 
 const recorded = new Map<string, Statement>();
-const file = process.env.RECORD_STATEMENTS_TO;
-let recording = file !== undefined;
+let recording = false;
 
 function record(sql: string, params: readonly unknown[] = []): void {
   if (recording && !recorded.has(sql)) recorded.set(sql, { sql, params });
@@ -47,8 +41,4 @@ for (const name of ['all', 'get', 'run', 'iterate'] as const) {
     record(this.sourceSQL, params);
     return method.apply(this, params);
   };
-}
-
-if (file !== undefined) {
-  process.on('exit', () => writeFileSync(file, JSON.stringify([...recorded.values()])));
 }

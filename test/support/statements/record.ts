@@ -5,7 +5,7 @@
 import { registerHooks } from 'node:module';
 
 const ORIGINAL = new URL('../../../src/database/open.ts', import.meta.url).href;
-const RECORDED = new URL('open.ts', import.meta.url).href;
+const RECORDED = new URL('./open.ts', import.meta.url).href;
 
 registerHooks({
   resolve(specifier, context, next) {
