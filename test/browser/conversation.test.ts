@@ -32,7 +32,7 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
       at: ago(200 - n),
     }));
   const DEFAULT = [{ from: 'customer', text: 'And is it organic?', at: ago(60 * 24 * 2) }];
-  stopClock(shop, 0);
+  const release = stopClock(shop, 0);
 
   /** A new customer who asks something, with what was said before. */
   async function ask({ before = DEFAULT as object[], phone = '' } = {}) {
@@ -152,6 +152,7 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     await becomes(() => answerField(page).inputValue(), 'All of it is.');
     await button(page, 'Send answer').click();
     await shop.readAnswered(asked.notification);
+    await release(asked.notification);
     assert.deepEqual(await sent(asked), [['All of it is.', text]]);
 
     // Without the message, too: it is a turn, with the time that is left and the way back below it.
@@ -171,6 +172,7 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     await answerField(page).fill('We have.');
     await button(page, 'Send answer').click();
     await shop.readAnswered(other.notification);
+    await release(other.notification);
     const [row] = await shop.deskbell.database.all<{ reply_to: number | null }>(
       'select reply_to from deliveries where conversation_id = $1',
       [other.id],
