@@ -190,6 +190,8 @@ function survives({ proxy, deskbell, begin, end }: Outage & { proxy: Freezer; de
   it('quickly refuses requests that need the database, and serves the others', async () => {
     session = (await login(deskbell)).json;
     await Promise.all(['one', 'two', 'three'].map((question) => raise(question)));
+    // Fills the pool: requests without a free connection fail sooner than those that wait on one.
+    await Promise.all(Array.from({ length: 4 }, () => notification('GET', '/')));
     const inFlight = [raise('four'), raise('five', { 'idempotency-key': 'five' })];
     await begin(proxy);
     // The signing keys are due to be read again. No request waits for that either.
