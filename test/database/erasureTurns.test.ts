@@ -189,6 +189,8 @@ onEachEngine('erasures and deletions', (engine) => {
   });
 
   it('renew their lease on the command line, and give way after each text', async () => {
+    // They would take the same erasures.
+    await Promise.all(erasers.map((eraser) => eraser.stop()));
     const { database, clock } = deskbell;
     const { ok, conversation } = callsOf(deskbell);
     const leases: number[] = [];
@@ -231,8 +233,6 @@ onEachEngine('erasures and deletions', (engine) => {
 
   it('are finished only when nobody can read it in the files', { skip: engine !== 'sqlite' }, async () => {
     const { database, clock } = deskbell;
-    // They would work on the same merchant.
-    await Promise.all(erasers.map((eraser) => eraser.stop()));
     const shop = await newMerchant('Zqxfiles');
     const reader = await database.snapshot();
     try {
