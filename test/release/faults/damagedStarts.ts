@@ -1,16 +1,6 @@
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newSecretKey } from '../../../src/secrets.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
 import { newFolder, run, SERVE, serve } from '../../support/process.ts';
 import { AURORA, call } from '../../support/server.ts';
@@ -29,8 +19,6 @@ interface Damage {
   undo?(folder: string): void;
   empty?: true;
   folder?: string;
-  /** Left out of the short run, because another kind of damage, or a plain test, uses the same code. */
-  fullOnly?: true;
   /** The maximum file size, in blocks of 512 bytes. */
   blocks?: number;
 }
@@ -52,42 +40,9 @@ const DAMAGES: readonly Damage[] = [
     apply: (f) => writeFileSync(databaseIn(f), 'x'.repeat(50_000)),
   },
   {
-    title: 'half a database',
-    fullOnly: true,
-    line: DAMAGED,
-    apply: (f) => truncateSync(databaseIn(f), 100_000),
-  },
-  {
-    title: 'three pages of a database',
-    fullOnly: true,
-    line: DAMAGED,
-    apply: (f) => truncateSync(databaseIn(f), 3 * 4096),
-  },
-  {
     title: 'a database with zeroed pages',
     line: DAMAGED,
     apply: (f) => change(f, (bytes) => bytes.fill(0, 4096, 20 * 4096)),
-  },
-  {
-    title: 'a database with changed bytes',
-    fullOnly: true,
-    line: DAMAGED,
-    apply: (f) =>
-      change(f, (bytes) => {
-        for (let at = 4096; at < bytes.length; at += 37) bytes[at] = at % 251;
-      }),
-  },
-  {
-    title: 'an invalid key',
-    fullOnly: true,
-    line: /^The key in \S+ is too short/,
-    apply: (f) => writeFileSync(join(f, 'secret.key'), Buffer.from([0, 255, 1, 2, 3])),
-  },
-  {
-    title: 'another key',
-    fullOnly: true,
-    line: /^The key in \S+ is not the key of this database/,
-    apply: (f) => writeFileSync(join(f, 'secret.key'), newSecretKey()),
   },
   {
     title: 'an .env that is a folder',
@@ -95,9 +50,7 @@ const DAMAGES: readonly Damage[] = [
     apply: (f) => mkdirSync(join(f, '.env')),
     undo: (f) => rmSync(join(f, '.env'), { recursive: true }),
   },
-  { title: 'no space at all', fullOnly: true, line: FULL, apply: () => {}, empty: true, blocks: 0 },
   { title: 'space for some of the tables', line: FULL, apply: () => {}, empty: true, blocks: 100 },
-  { title: 'no space to continue', fullOnly: true, line: FULL, apply: () => {}, blocks: 0 },
 ];
 
 /** Fills a folder as the first start does. In the full run, the first start must do that itself. */
@@ -117,7 +70,7 @@ export async function startOnDamagedFolders(size: Size): Promise<{ refused: numb
   }
   const readOnly = folderOnSmallDisk();
   const damages: readonly Damage[] = [
-    ...DAMAGES.filter(({ fullOnly }) => size === 'full' || !fullOnly),
+    ...DAMAGES,
     {
       title: 'a read-only folder',
       line: /^The data folder \S+ cannot be (written|made): /,

@@ -25,24 +25,28 @@ interface LoadOptions {
   clients: number;
   /** Each client waits this long after a reply. */
   pauseMs: number;
+  /** They work as the first, and sign in as the second: a user has a limited number of sessions. */
+  users?: readonly Credentials[];
+}
+
+interface Credentials {
+  email: string;
+  password: string;
 }
 
 const ROUND = [
-  'list',
-  'me',
-  'request',
-  'answer',
-  'refresh',
-  'list',
-  'request',
-  'answer',
-  'me',
-  'login',
+  ...(['list', 'me', 'request', 'answer', 'refresh'] as const),
+  ...(['list', 'request', 'answer', 'inbox', 'login'] as const),
 ] as const;
 type Kind = (typeof ROUND)[number];
 
-export async function startLoad({ urls, clients, pauseMs }: LoadOptions): Promise<Load> {
-  const login = await call(urls[0]!, 'POST', '/api/v1/auth/login', { body: AURORA });
+export async function startLoad({
+  urls,
+  clients,
+  pauseMs,
+  users: [user, other] = [AURORA, OPERATOR],
+}: LoadOptions): Promise<Load> {
+  const login = await call(urls[0]!, 'POST', '/api/v1/auth/login', { body: user });
   const { access_token: token, refresh_token: refreshToken } = login.json;
   const load: Omit<Load, 'stop'> = { requests: [], raised: new Map(), answered: new Map(), wrong: [] };
   let stopped = false;
@@ -53,7 +57,7 @@ export async function startLoad({ urls, clients, pauseMs }: LoadOptions): Promis
       const kind = ROUND[count % ROUND.length]!;
       if (kind === 'answer' && open === undefined) continue;
       const text = `${kind} ${name}-${count}`;
-      const request = requestOf(kind, { token, refreshToken, open, text });
+      const request = requestOf(kind, { token, refreshToken, open, text, other });
       const startedAt = performance.now();
       const reply = await call(urls[count % urls.length]!, ...request).catch((error) => {
         load.wrong.push(`${kind}: ${error.cause ?? error}`);
@@ -85,11 +89,12 @@ interface RequestInput {
   refreshToken: string;
   open: string | undefined;
   text: string;
+  other: Credentials | undefined;
 }
 
 function requestOf(
   kind: Kind,
-  { token, refreshToken, open, text }: RequestInput,
+  { token, refreshToken, open, text, other }: RequestInput,
 ): [string, string, CallOptions] {
   switch (kind) {
     case 'list':
@@ -97,17 +102,18 @@ function requestOf(
     case 'me':
       return ['GET', '/api/v1/auth/me', { token }];
     case 'request': {
-      const context = { question: text };
+      const context = { question: text, lead_phone: '+34611550101' };
       const body = { notification_type: 'user_question_request', conversation_id: 1, context };
       return ['POST', `${NOTIFICATIONS}/request`, { token, body }];
     }
+    case 'inbox':
+      return ['GET', '/api/v1/inbox?tab=open&limit=20', { token }];
     case 'answer':
       return ['POST', `${open}/answer`, { token, body: { answer: text } }];
     case 'refresh':
       return ['POST', '/api/v1/auth/refresh', { body: { refresh_token: refreshToken } }];
     case 'login':
-      // Another user: a user has at most twenty sessions, and the others use the first of this one's.
-      return ['POST', '/api/v1/auth/login', { body: OPERATOR }];
+      return ['POST', '/api/v1/auth/login', { body: other }];
   }
 }
 

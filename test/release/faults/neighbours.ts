@@ -5,12 +5,9 @@ import { AURORA, call } from '../../support/server.ts';
 import { type Fault, type Finding, mayRetry, none, type Size } from './fault.ts';
 import { accents } from './neighbours/accents.ts';
 import type { Attack, Target } from './neighbours/attack.ts';
-import { silentConnections } from './neighbours/connections.ts';
-import { endedSession } from './neighbours/endedSession.ts';
 import { largeContexts, longList } from './neighbours/largeLists.ts';
 import { watchOthers } from './neighbours/others.ts';
 import { slowWebhook } from './neighbours/slowWebhook.ts';
-import { eventStreams } from './neighbours/streams.ts';
 import { unsignedWebhook } from './neighbours/unsignedWebhook.ts';
 import { waitingAssistants } from './neighbours/waiting.ts';
 import { wrongSignInsFromManyAddresses, wrongSignInsFromOneAddress } from './neighbours/wrongSignIns.ts';
@@ -27,12 +24,9 @@ const AGAIN_MAX = 2;
 const ATTACKS: readonly Attack[] = [
   wrongSignInsFromOneAddress,
   wrongSignInsFromManyAddresses,
-  endedSession,
   accents,
   unsignedWebhook,
   slowWebhook,
-  silentConnections,
-  eventStreams,
   waitingAssistants,
   largeContexts,
   longList,

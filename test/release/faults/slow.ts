@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createDemoDatabase } from '../../support/databases.ts';
 import { type Serving, serve } from '../../support/process.ts';
 import { AURORA, call, NOTIFICATIONS, QUESTION } from '../../support/server.ts';
-import { type Fault, none, type Size } from './fault.ts';
+import { type Fault, none } from './fault.ts';
 import { percentile } from './figures.ts';
 
 /**
@@ -16,19 +16,10 @@ type Slowness = 'head' | 'body' | 'reader';
 const SLOWNESSES: readonly Slowness[] = ['head', 'body', 'reader'];
 
 /**
- * What a reader requests, so often that both sides' buffers, 4 MB together, do not hold the answers. Hundreds of readers
- * request a list of 3.6 MB. A few request the API document: a list that nobody reads ends for another reason, too.
+ * What a reader requests, so often that both sides' buffers, 4 MB together, do not hold the answers. Not a list: one that
+ * nobody reads ends for another reason, too.
  */
-const LARGE: Readonly<Record<Size, Large>> = {
-  short: { path: '/openapi.json', times: 24 },
-  full: { path: `${NOTIFICATIONS}/`, times: 4, notifications: 60, bytes: 60_000 },
-};
-interface Large {
-  path: string;
-  times: number;
-  notifications?: number;
-  bytes?: number;
-}
+const LARGE = { path: '/openapi.json', times: 24 };
 
 export const slow: Fault = {
   name: 'slow',
@@ -42,14 +33,12 @@ export const slow: Fault = {
     try {
       const { access_token: token } = (await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA }))
         .json;
-      const large = LARGE[size];
-      await raiseLargeList(server, token, large);
       const count = size === 'short' ? 15 : 500;
       const client = { stopped: false, pause: size === 'short' ? everyFiftyMs : () => 20 };
       const latencies = runNormalClient(server, token, client);
       await sleep(500);
       for (let n = 0; n < count; n += 1) {
-        connections.push(openSlowConnection(server, token, SLOWNESSES[n % SLOWNESSES.length]!, large));
+        connections.push(openSlowConnection(server, token, SLOWNESSES[n % SLOWNESSES.length]!));
       }
       await Promise.all(connections.map(({ finished }) => finished));
       client.stopped = true;
@@ -89,17 +78,6 @@ export const slow: Fault = {
   },
 };
 
-async function raiseLargeList(
-  { url }: Serving,
-  token: string,
-  { notifications = 0, bytes = 0 }: Large,
-): Promise<void> {
-  const body = { ...QUESTION, context: { question: 'Q?', more: 'x'.repeat(bytes) } };
-  for (let n = 0; n < notifications; n += 1) {
-    await call(url, 'POST', `${NOTIFICATIONS}/request`, { token, body });
-  }
-}
-
 /** Fewer requests on a fast machine, and not many fewer on a slow one. */
 const everyFiftyMs = (tookMs: number): number => Math.max(0, 50 - tookMs);
 
@@ -135,18 +113,13 @@ interface SlowConnection {
   served(): boolean;
 }
 
-function openSlowConnection(
-  { port }: Serving,
-  token: string,
-  slowness: Slowness,
-  large: Large,
-): SlowConnection {
+function openSlowConnection({ port }: Serving, token: string, slowness: Slowness): SlowConnection {
   const startedAt = performance.now();
   const auth = `Host: localhost\r\nAuthorization: Bearer ${token}\r\n`;
   const firstBytes = {
     head: `GET ${NOTIFICATIONS}/ HTTP/1.1\r\n${auth}X-Slow: `,
     body: `POST ${NOTIFICATIONS}/request HTTP/1.1\r\n${auth}Content-Type: application/json\r\nContent-Length: 9999\r\n\r\n`,
-    reader: `GET ${large.path} HTTP/1.1\r\n${auth}\r\n`.repeat(large.times),
+    reader: `GET ${LARGE.path} HTTP/1.1\r\n${auth}\r\n`.repeat(LARGE.times),
   }[slowness];
   const socket = connect({ port, host: '127.0.0.1' });
   let head = '';
@@ -183,7 +156,7 @@ function openSlowConnection(
     await sleep(CLOSED_MAX_S * 1000);
     clearInterval(sending);
     socket.resume();
-    while (answers < large.times && endedAt === Number.POSITIVE_INFINITY) await sleep(20);
+    while (answers < LARGE.times && endedAt === Number.POSITIVE_INFINITY) await sleep(20);
   }
   const timeout = sleep((CLOSED_MAX_S + 5) * 1000, undefined, { ref: false });
   return {
@@ -193,6 +166,6 @@ function openSlowConnection(
     connected: () => connected,
     seconds: () => (endedAt - startedAt) / 1000,
     status: () => Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]),
-    served: () => answers === large.times,
+    served: () => answers === LARGE.times,
   };
 }

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, type JWTHeaderParameters } from 'jose';
-import { openConnection } from '../../support/process.ts';
 import {
   type Deskbell,
   login,
@@ -20,7 +19,7 @@ type Kind = 'access' | 'refresh';
 
 export const tokens: Fault = {
   name: 'tokens',
-  title: 'forged, changed, misused, revoked and wrongly sent tokens',
+  title: 'forged, changed, misused and revoked tokens',
   engines: ['sqlite', 'postgres'],
   async run(engine, size) {
     const deskbell = await startDeskbell(engine);
@@ -86,16 +85,13 @@ export const tokens: Fault = {
         const selected = size === 'full' ? all : all.filter((_, n) => n % 29 === 0);
         for (const [at, token] of selected.entries()) await sendToken(kind, `with change ${at}`, token);
       }
-      for (const [title, headers] of unusualHeaders(genuine)) {
-        expectRefusal(`token ${title}`, await sendHeaders(deskbell, headers));
-      }
       // Last, because it removes the signing keys.
       const revoked = await measureRevocations(deskbell, size === 'full' ? 10 : 1);
       // In npm test, other tests run at the same time.
       const waitMax = size === 'full' ? 1000 : 5000;
       for (const line of wrong) console.log(line.slice(0, 300));
       return [
-        { what: 'valid tokens accepted, built the same way', value: accepted, atLeast: 5 },
+        { what: 'valid tokens accepted, built the same way', value: accepted, atLeast: 4 },
         { what: 'forged, changed or misused tokens', value: tried, atLeast: size === 'full' ? 3000 : 400 },
         {
           what: '… answered with 401',
@@ -129,55 +125,8 @@ async function countAccepted(deskbell: Deskbell, genuine: Record<Kind, Genuine>)
     await me(deskbell, later),
     await me(deskbell, await HAND_BUILT(genuine.access)),
     await refresh(deskbell, await signedWith({})(genuine.refresh)),
-    await sendHeaders(deskbell, [`Authorization: bearer  ${genuine.access.token} `]),
   ];
   return replies.filter(({ status }) => status === 200).length;
-}
-
-function unusualHeaders({
-  access,
-  refresh: other,
-}: Record<Kind, Genuine>): [title: string, lines: string[]][] {
-  const { token } = access;
-  const forged = `${token.slice(0, -4)}AAAA`;
-  const authorization = (value: string) => [`Authorization: ${value}`];
-  return [
-    ['after a tab', authorization(`Bearer\t${token}`)],
-    ['without the scheme', authorization(token)],
-    ['with another scheme', authorization(`Basic ${token}`)],
-    ['with an empty scheme', authorization(`: ${token}`)],
-    ['with the scheme twice', authorization(`Bearer Bearer ${token}`)],
-    ['in quotes', authorization(`Bearer "${token}"`)],
-    ['with a parameter', authorization(`Bearer token=${token}`)],
-    ['with a comma after it', authorization(`Bearer ${token},`)],
-    ['with a second token after it', authorization(`Bearer ${token} ${token}`)],
-    ['with a forged one before it', authorization(`Bearer ${forged}, Bearer ${token}`)],
-    ['after a forged one', [...authorization(`Bearer ${forged}`), ...authorization(`Bearer ${token}`)]],
-    [
-      'after a refresh token',
-      [...authorization(`Bearer ${other.token}`), ...authorization(`Bearer ${token}`)],
-    ],
-    ['in a cookie', [`Cookie: access_token=${token}; Authorization=Bearer ${token}`]],
-    ['in Proxy-Authorization', [`Proxy-Authorization: Bearer ${token}`]],
-    ['in other headers', [`X-Authorization: Bearer ${token}`, `X-Access-Token: ${token}`]],
-    ['with a non-breaking space', authorization(`Bearer\xa0${token}`)],
-  ];
-}
-
-/** Writes the bytes directly, because fetch would correct them. */
-async function sendHeaders({ url }: Deskbell, lines: readonly string[]) {
-  const head = ['GET /api/v1/auth/me HTTP/1.1', 'Host: localhost', 'Connection: close', ...lines];
-  const wire = await openConnection(Number(new URL(url).port));
-  wire.socket.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'));
-  const [answer = '', text = ''] = (await wire.closed).split('\r\n\r\n');
-  wire.socket.destroy();
-  const bearer = /\r\nwww-authenticate: (.*)/i.exec(answer)?.[1];
-  return {
-    status: Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]),
-    headers: new Headers(bearer === undefined ? {} : { 'www-authenticate': bearer }),
-    text,
-    json: JSON.parse(text),
-  };
 }
 
 interface Attacker {

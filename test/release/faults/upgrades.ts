@@ -6,10 +6,10 @@ import { openDatabase } from '../../../src/database/open.ts';
 import { createOldDatabase } from '../../support/upgrades/database.ts';
 import { createNextVersion, type NextVersion } from '../../support/upgrades/nextVersion.ts';
 import { type Fault, type Finding, none, type Size } from './fault.ts';
+import { countLost, type Load, slowestMs, startLoad } from './load.ts';
 import { type Balancer, startBalancer } from './upgrades/balancer.ts';
 import { holdTable } from './upgrades/longQuery.ts';
 import { type Replica, startReplica } from './upgrades/replica.ts';
-import { startTraffic, type Traffic } from './upgrades/traffic.ts';
 
 const CLIENTS: Record<Size, number> = { short: 3, full: 8 };
 /** Old notifications for the change in the background. */
@@ -40,19 +40,19 @@ export const upgrades: Fault = {
     const ports = await Promise.all(Array.from({ length: engine === 'sqlite' ? 1 : 2 }, freePort));
     const balancer = await startBalancer();
     let replicas: Replica[] = [];
-    let traffic: Traffic | undefined;
+    let load: Load | undefined;
     let database: Database | undefined;
     try {
       // The clients are there from the start: they wait until the first server has migrated and listens.
-      const [email, password] = Object.entries(old.passwords)[0]!;
-      const starting = startTraffic(balancer.url, { email, password }, CLIENTS[size]);
+      const users = Object.entries(old.passwords).map(([email, password]) => ({ email, password }));
+      const starting = startLoad({ urls: [balancer.url], clients: CLIENTS[size], pauseMs: 20, users });
       const upgradedAt = performance.now();
       for (const port of ports) {
         replicas.push(await startReplica(env, port));
         balancer.add(port);
       }
       const upgradeMs = performance.now() - upgradedAt;
-      traffic = await starting;
+      load = await starting;
       database = await openDatabase(readConfig(testDatabase.env), 'command');
       await fill(database, NOTIFICATIONS[size]);
       const before = await database.one<{ last: number }>('select max(id) as last from notifications');
@@ -78,22 +78,27 @@ export const upgrades: Fault = {
         replicas = await roll();
       });
       await sleep(PAUSE_MS[size]);
-      await traffic.stop();
+      await load.stop();
+      const refused = load.requests.filter(({ done }) => !done).length;
+      for (const line of load.wrong.slice(0, 5)) console.error(line);
       return [
         { what: 'seconds until 0.1.0’s database is upgraded', value: upgradeMs / 1000, unit: 's' },
         { what: 'seconds to replace all servers', value: forwardMs / 1000, unit: 's' },
         { what: 'seconds to roll back', value: backMs / 1000, unit: 's' },
-        { what: 'requests', value: traffic.requests(), atLeast: 20 },
-        none('requests refused', traffic.refused.length),
-        ...(traffic.refused.length > 0 ? [{ what: traffic.refused[0]!, value: 1 }] : []),
-        { what: 'longest request', value: traffic.slowestMs(), unit: 'ms' },
-        { what: 'acknowledged questions and answers', value: traffic.written.size, atLeast: 4 },
-        none('… that are missing', await countMissing(database, traffic)),
+        { what: 'requests', value: load.requests.length, atLeast: 20 },
+        none('requests refused', refused),
+        { what: 'longest request', value: slowestMs(load), unit: 'ms' },
+        {
+          what: 'acknowledged questions and answers',
+          value: load.raised.size + load.answered.size,
+          atLeast: 4,
+        },
+        none('… that are missing', await countLost(database, load)),
         none('old rows not changed exactly once', await countWrong(database, before!.last)),
         ...(await leftOvers(engine, database, next)),
       ];
     } finally {
-      await traffic?.stop();
+      await load?.stop();
       await Promise.all(replicas.map((replica) => replica.kill()));
       await balancer.close();
       await database?.close();
@@ -148,19 +153,6 @@ async function waitForChange(database: Database): Promise<void> {
     const open = await database.one('select 1 from background_changes where finished_at is null');
     if (!open) return;
   }
-}
-
-async function countMissing(database: Database, { written }: Traffic): Promise<number> {
-  const rows = await database.all<{ id: number; context: string; answer: string | null; messages: number }>(
-    `select id, context, answer, (select count(*) from deliveries d where d.notification_id = n.id) as messages
-      from notifications n`,
-  );
-  const found = new Map(rows.map((row) => [row.id, row]));
-  return [...written].filter(([id, { question, answer }]) => {
-    const row = found.get(id);
-    if (!row?.context.includes(question)) return true;
-    return answer !== undefined && (!row.answer?.includes(answer) || row.messages !== 1);
-  }).length;
 }
 
 async function countWrong(database: Database, last: number): Promise<number> {

@@ -1,4 +1,0 @@
-import { abuse } from './abuse.ts';
-import { testShort } from './short.ts';
-
-testShort(abuse);

@@ -1,4 +1,0 @@
-import { asks } from './asks.ts';
-import { testShort } from './short.ts';
-
-testShort(asks);

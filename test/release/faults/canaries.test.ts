@@ -1,4 +1,0 @@
-import { canaries } from './canaries.ts';
-import { testShort } from './short.ts';
-
-testShort(canaries);

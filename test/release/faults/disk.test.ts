@@ -1,4 +1,0 @@
-import { disk } from './disk.ts';
-import { testShort } from './short.ts';
-
-testShort(disk);

@@ -1,4 +1,0 @@
-import { failover } from './failover.ts';
-import { testShort } from './short.ts';
-
-testShort(failover);

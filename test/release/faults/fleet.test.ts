@@ -1,4 +1,0 @@
-import { fleet } from './fleet.ts';
-import { testShort } from './short.ts';
-
-testShort(fleet);

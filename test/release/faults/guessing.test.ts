@@ -1,4 +1,0 @@
-import { guessing } from './guessing.ts';
-import { testShort } from './short.ts';
-
-testShort(guessing);

@@ -1,4 +1,0 @@
-import { kills } from './kills.ts';
-import { testShort } from './short.ts';
-
-testShort(kills);

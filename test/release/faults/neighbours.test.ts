@@ -1,4 +1,0 @@
-import { neighbours } from './neighbours.ts';
-import { testShort } from './short.ts';
-
-testShort(neighbours);

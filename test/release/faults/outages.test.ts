@@ -1,4 +1,0 @@
-import { outages } from './outages.ts';
-import { testShort } from './short.ts';
-
-testShort(outages);

@@ -1,4 +1,0 @@
-import { races } from './races.ts';
-import { testShort } from './short.ts';
-
-testShort(races);

@@ -1,4 +1,0 @@
-import { restarts } from './restarts.ts';
-import { testShort } from './short.ts';
-
-testShort(restarts);

@@ -1,4 +1,0 @@
-import { testShort } from './short.ts';
-import { slow } from './slow.ts';
-
-testShort(slow);

@@ -1,4 +1,0 @@
-import { testShort } from './short.ts';
-import { tokens } from './tokens.ts';
-
-testShort(tokens);

@@ -1,4 +1,0 @@
-import { testShort } from './short.ts';
-import { upgrades } from './upgrades.ts';
-
-testShort(upgrades);

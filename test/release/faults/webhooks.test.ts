@@ -1,4 +1,0 @@
-import { testShort } from './short.ts';
-import { webhooks } from './webhooks.ts';
-
-testShort(webhooks);
