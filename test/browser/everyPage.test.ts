@@ -75,7 +75,7 @@ const LAYOUT = `[
   ...[...document.querySelectorAll('html, main, main *')]
     .filter((element) => element === document.documentElement
       || ['auto', 'scroll'].includes(getComputedStyle(element).overflowX))
-    .filter((element) => element.scrollWidth > element.clientWidth)
+    .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth)
     .map((element) => element.className || element.localName),
 ].join(' ')`;
 const NOT_IN_THE_CHART = `[...document.querySelectorAll('.bars text')].filter((text) => {
