@@ -46,8 +46,9 @@ const SCANS: Readonly<Record<string, string>> = {
 };
 
 /** A source is a file and a function. A file alone stands for all that it contains. */
+export const fileOf = (source: string): string => source.split(' ')[0]!;
 export const isOf = (sources: readonly string[], by: string): boolean =>
-  sources.includes(by) || sources.includes(by.split(' ')[0]!);
+  sources.includes(by) || sources.includes(fileOf(by));
 
 export const isAllowedScan = ({ table, ofMerchant }: Scan, by: string): boolean =>
   table in SMALL || (ofMerchant && table in FEW_OF_A_MERCHANT) || isOf(Object.keys(SCANS), by);

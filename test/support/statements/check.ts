@@ -10,7 +10,7 @@ import { pretendLarge } from '../plans/large.ts';
 import { type Planner, postgresPlanner, sqlitePlanner } from '../plans/scans.ts';
 import { readLayout } from '../spread/layout.ts';
 import { check } from '../spread/rules.ts';
-import { isAllowedScan, isOf, NOT_ON_CLUSTER, READS_ACROSS } from './allowed.ts';
+import { fileOf, isAllowedScan, isOf, NOT_ON_CLUSTER, READS_ACROSS } from './allowed.ts';
 import type { Statement } from './open.ts';
 
 /** Enough of a statement to find it in the source. */
@@ -85,5 +85,9 @@ async function checkCluster(): Promise<void> {
     const found = [...problems, ...(isOf(Object.keys(READS_ACROSS), by) ? [] : readsAcross)];
     if (found.length > 0) report(statement, found);
   }
+  const run = statements.filter(({ isSpread, isAdapted }) => isSpread && !isAdapted).map(({ by }) => fileOf(by));
+  for (const source of run.length > 0 ? NOT_ON_CLUSTER : [])
+    if (!run.includes(fileOf(source)))
+      problems.push(`${source}: no test runs it on a cluster, see test/database/onCluster.test.ts`);
   await database.remove();
 }
