@@ -1,89 +1,160 @@
 /**
- * `npm run test:mutations`: checks that the tests catch faults. It copies the project, plants the mutations of
- * test/release/mutations/ one by one, and runs the test that must fail. Each of these tests must pass without the
- * mutation. The last line is "N passed, N failed"; the exit code is 1 if a mutation was not caught.
+ * `npm run test:mutations`: would the tests notice a bug? Plants the bugs of test/release/mutations/ one by one in a copy
+ * of the project, and runs the tests that must fail. These tests must pass without the bug. The last line is
+ * "N passed, N failed".
  *
- *   --only text    only the mutations whose name or test file contains this text
+ *   --only text     only the bugs whose name, file or tests contain this text
+ *   --sample N      only N of them, chosen by chance
+ *   --check         plants nothing: says which bugs no longer fit the source
  */
-import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { run } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { MUTATIONS } from '../test/release/mutations/all.ts';
-import { type Mutation, occurrences } from '../test/release/mutations/mutation.ts';
 import { findOrInstall, type Service, startPostgres, startRedis } from './services.ts';
 
-const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
+/** A mistake that somebody might make, and the tests that must notice it. */
+interface Mutation {
+  name: string;
+  file: string;
+  /** Must occur in the file exactly once. */
+  find: string;
+  replace: string;
+  tests: string[];
+}
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    sample: { type: 'string' },
+    check: { type: 'boolean', default: false },
+  },
+});
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** A copy does not need these. It gets a link to node_modules. */
-const NOT_COPIED = new Set([
-  'node_modules',
-  'test/release/openapi-tools/node_modules',
-  'test/release/deploy/tools/node_modules',
-  '.git',
-  'data',
-  'clients/typescript/examples/node_modules',
-]);
+const NOT_COPIED = /(^|\/)(node_modules|\.git|data)$/;
 const COPIES = 2;
-const escaped = (name: string) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 const TEST_MAX_MS = 120_000;
 
-const folder = mkdtempSync(join(tmpdir(), 'deskbell-mutations-'));
-const services: Service[] = [];
-let passed = 0;
-let failed = 0;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-
-try {
-  await start('PostgreSQL', 'postgres', (program) => startPostgres(program, { durable: false }));
-  await start('Redis', 'redis-server', startRedis);
-  const mutations = MUTATIONS.filter(({ name, testFile }) => `${name}\n${testFile}`.includes(values.only));
-  const copies = Array.from({ length: COPIES }, (_, n) => copyTo(join(folder, `${n + 1}`)));
-  const files = Map.groupBy(mutations, ({ testFile }) => testFile);
-
-  console.log(`${mutations.length} mutations, ${files.size} test files; first each file without a mutation`);
-  const broken = new Set<string>();
-  await distribute([...files], copies, async ([testFile, ofFile], copy) => {
-    const allPass = (results: Results) => ofFile.every(({ test }) => results.get(test) === 'passed');
-    let results = await runTests(copy, testFile, ofFile);
-    // On a busy machine a test may fail once by chance, but hardly twice.
-    if (!allPass(results)) results = await runTests(copy, testFile, ofFile);
-    for (const { test } of ofFile.filter((mutation) => results.get(mutation.test) !== 'passed')) {
-      broken.add(`${testFile} ${test}`);
-      console.log(`✖ ${testFile}: without any mutation "${test}" ${results.get(test) ?? 'was not found'}`);
-    }
-  });
-  await distribute(mutations, copies, async (mutation, copy) => {
-    const startedAt = performance.now();
-    const caught = !broken.has(`${mutation.testFile} ${mutation.test}`) && (await isCaught(mutation, copy));
-    if (caught) passed += 1;
-    else failed += 1;
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    console.log(`${caught ? '✔' : '✖'} ${mutation.name}  [${mutation.file}]`);
-    console.log(
-      `    ${caught ? 'caught' : 'not caught'} by ${mutation.testFile}: ${mutation.test}  ${seconds} s`,
-    );
-  });
-} finally {
-  await Promise.all(services.map((service) => service.stop()));
+const mutations = chosen(
+  globSync('test/release/mutations/*.txt', { cwd: root }).sort().flatMap(readMutations),
+);
+const misfits = mutations.flatMap((mutation) => problemOf(mutation) ?? []);
+for (const misfit of misfits) console.log(`✖ ${misfit}`);
+let passed = mutations.length - misfits.length;
+let failed = misfits.length;
+if (!values.check) {
+  passed = 0;
+  await plantAll(mutations.filter((mutation) => problemOf(mutation) === undefined));
 }
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);
 
-async function start(title: string, program: string, launch: (path: string) => Promise<Service>) {
-  const path = findOrInstall(program, program === 'postgres' ? 'postgresql' : program);
-  if (!path) throw new Error(`${title} was not found. Install it and run again.`);
-  const service = await launch(path);
-  services.push(service);
-  process.env[`TEST_${title.toUpperCase()}_URL`] = service.url;
+/** Bugs are separated by empty lines: the name, `in FILE, caught by TESTS`, the lines to find, and those to write instead. */
+function readMutations(list: string): Mutation[] {
+  const blocks = readFileSync(join(root, list), 'utf8').trim().split(/\n\n+/);
+  return blocks.map((block) => {
+    const [name = '', where = '', ...lines] = block.split('\n');
+    const [, file, tests] = /^in (\S+), caught by (.+)$/.exec(where) ?? [];
+    if (file === undefined || tests === undefined)
+      throw new Error(`${list}: "${where}" is not "in FILE, caught by TESTS"`);
+    const linesWith = (mark: string) => lines.filter((line) => line[0] === mark).map((line) => line.slice(1));
+    return {
+      name,
+      file,
+      find: linesWith('-').join('\n'),
+      replace: linesWith('+').join('\n'),
+      tests: tests.split(', '),
+    };
+  });
+}
+
+function chosen(all: Mutation[]): Mutation[] {
+  const found = all.filter(({ name, file, tests }) =>
+    [name, file, ...tests].join('\n').includes(values.only),
+  );
+  if (values.sample === undefined) return found;
+  const shuffled = found.map((one) => ({ one, at: Math.random() })).sort((a, b) => a.at - b.at);
+  return shuffled.slice(0, Number(values.sample)).map(({ one }) => one);
+}
+
+function problemOf({ name, file, find, replace, tests }: Mutation): string | undefined {
+  const paths = [file, ...tests.map((test) => test.split(' only ')[0]!)];
+  const missing = paths.filter((path) => !existsSync(join(root, path)));
+  if (missing.length > 0) return `${name}: ${missing} does not exist`;
+  const text = readFileSync(join(root, file), 'utf8');
+  const count = text.split(find).length - 1;
+  if (count !== 1) return `${name}: its text is in ${file} ${count} times, not once: ${find}`;
+  if (!file.endsWith('.ts')) return undefined;
+  try {
+    // A syntax error would make any test fail, and would prove nothing.
+    stripTypeScriptTypes(text.replace(find, () => replace));
+    return undefined;
+  } catch (error) {
+    return `${name}: the changed ${file} is not TypeScript: ${(error as Error).message}`;
+  }
+}
+
+async function plantAll(planted: readonly Mutation[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-mutations-'));
+  const services: Service[] = [];
+  const start = async (name: string, debianPackage: string, launch: (path: string) => Promise<Service>) => {
+    const path = findOrInstall(name, debianPackage);
+    if (!path) throw new Error(`${name} was not found. Install it and run again.`);
+    services.push(await launch(path));
+    return services.at(-1)!.url;
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  try {
+    process.env.TEST_POSTGRESQL_URL = await start('postgres', 'postgresql', (path) =>
+      startPostgres(path, { durable: false }),
+    );
+    process.env.TEST_REDIS_URL = await start('redis-server', 'redis-server', startRedis);
+    const { prepareDemoDatabases } = await import('../test/support/databases.ts');
+    const demo = await prepareDemoDatabases();
+    const copies = Array.from({ length: COPIES }, (_, n) => copyTo(join(folder, `${n + 1}`)));
+
+    const files = [...new Set(planted.flatMap(({ tests }) => tests))];
+    console.log(`${planted.length} bugs, ${files.length} test files; first each file without a bug`);
+    const broken = new Set<string>();
+    await distribute(files, copies, async (file, copy) => {
+      if (await pass([file], copy)) return;
+      broken.add(file);
+      console.log(`✖ ${file} fails without any bug`);
+    });
+    await distribute(planted, copies, async (mutation, copy) => {
+      const startedAt = performance.now();
+      const caught = !mutation.tests.some((file) => broken.has(file)) && (await isCaught(mutation, copy));
+      if (caught) passed += 1;
+      else failed += 1;
+      const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+      const how = caught ? 'caught' : 'NOT caught';
+      console.log(
+        `${caught ? '✔' : '✖'} ${mutation.name}  [${mutation.file}; ${how} by ${mutation.tests}, ${seconds} s]`,
+      );
+    });
+    await demo.remove();
+  } finally {
+    await Promise.all(services.map((service) => service.stop()));
+  }
 }
 
 function copyTo(copy: string): string {
-  cpSync(root, copy, { recursive: true, filter: (path) => !NOT_COPIED.has(relative(root, path)) });
+  cpSync(root, copy, { recursive: true, filter: (path) => !NOT_COPIED.test(relative(root, path)) });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   return copy;
 }
@@ -102,51 +173,37 @@ async function distribute<T>(
   );
 }
 
-async function isCaught(mutation: Mutation, copy: string): Promise<boolean> {
-  const path = join(copy, mutation.file);
+async function isCaught({ file, find, replace, tests }: Mutation, copy: string): Promise<boolean> {
+  const path = join(copy, file);
   const text = readFileSync(path, 'utf8');
-  if (occurrences(text, mutation.find) !== 1) return false;
   writeFileSync(
     path,
-    text.replace(mutation.find, () => mutation.replace),
+    text.replace(find, () => replace),
   );
   try {
-    const isCaughtNow = async () =>
-      (await runTests(copy, mutation.testFile, [mutation])).get(mutation.test) === 'failed';
-    // Some faults need a race that does not occur in every run.
-    return (await isCaughtNow()) || (await isCaughtNow());
+    // Some bugs need a race that does not occur in every run.
+    return !(await pass(tests, copy)) || !(await pass(tests, copy));
   } finally {
     writeFileSync(path, text);
   }
 }
 
-type Results = Map<string, 'passed' | 'failed'>;
-
-/** The results by test name. A test that did not run because its process crashed has failed. */
-async function runTests(copy: string, testFile: string, mutations: readonly Mutation[]): Promise<Results> {
-  const names = new Set(mutations.map(({ test }) => test));
-  const results: Results = new Map();
-  let crashed = false;
-  // Of the copy, with the mutation. It takes milliseconds if nothing has changed.
-  if (testFile.startsWith('test/browser/'))
+async function pass(tests: readonly string[], copy: string): Promise<boolean> {
+  // Of the copy, with the bug. It takes milliseconds if nothing has changed.
+  if (tests.some((file) => file.startsWith('test/browser/')))
     execFileSync(process.execPath, ['scripts/build-dashboard.mjs'], { cwd: copy, stdio: 'ignore' });
-  const stream = run({
-    cwd: copy,
-    files: [join(copy, testFile)],
-    // Node matches the test name with the names of its suites in front.
-    testNamePatterns: mutations.map(
-      ({ within, test }) => new RegExp(`(^|\\s)${within ? `${escaped(within)} ` : ''}${escaped(test)}$`),
-    ),
-    timeout: TEST_MAX_MS,
-  });
-  stream.on('test:pass', ({ name, skip }) => {
-    if (names.has(name) && skip === undefined && !results.has(name)) results.set(name, 'passed');
-  });
-  stream.on('test:fail', ({ name }) => {
-    if (names.has(name)) results.set(name, 'failed');
-    else crashed = true;
-  });
-  for await (const _event of stream);
-  if (crashed) for (const name of names) if (!results.has(name)) results.set(name, 'failed');
-  return results;
+  const args = ['--test', `--test-timeout=${TEST_MAX_MS}`];
+  for (const test of tests) {
+    const [file = '', only] = test.split(' only ');
+    args.push(...(only === undefined ? [] : [`--test-name-pattern=^${only}`]), file);
+  }
+  // In a group of its own, so that nothing of it stays behind.
+  const child = spawn(process.execPath, args, { cwd: copy, stdio: 'ignore', detached: true });
+  const [code] = await once(child, 'close');
+  try {
+    process.kill(-child.pid!, 'SIGKILL');
+  } catch {
+    // Nothing was left.
+  }
+  return code === 0;
 }
