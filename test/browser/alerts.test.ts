@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import type { CDPSession, Page } from 'playwright-core';
+import { until } from '../support/shops.ts';
 import { type Browser, type PushService, startPushService } from '../support/stand-ins/push.ts';
-import { inBrowser, rowOf } from './browser.ts';
+import { becomesTrue, inBrowser, rowOf } from './browser.ts';
 
 const ACCOUNT = '/settings/account';
 
@@ -88,8 +89,9 @@ inBrowser('the dashboard on a phone', (shop) => {
     await workerIsReady(page);
     await rowOf(page, id).waitFor();
     const question = (await shop.api('GET', `/api/v1/notification/${id}`)).json.context.question;
-    await page.waitForFunction(
-      `localStorage.getItem('deskbell.offline')?.includes(${JSON.stringify(question)})`,
+    await becomesTrue(
+      page,
+      `localStorage.getItem('deskbell.offline')?.includes(${JSON.stringify(question)}) === true`,
     );
     await page.context().setOffline(true);
     for (const path of ['/inbox', '/knowledge']) {
@@ -133,10 +135,7 @@ inBrowser('the dashboard on a phone', (shop) => {
     await deliver(page, JSON.stringify(message));
     // The same again, as after a lost answer of the push service.
     await deliver(page, JSON.stringify(message));
-    await page.waitForFunction(
-      `navigator.serviceWorker.ready.then((registration) => registration.getNotifications())
-        .then((list) => list.length > 0)`,
-    );
+    await until('it is shown', async () => (await shown(page)).length > 0);
     const { customer, text, tag } = message;
     assert.deepEqual(await shown(page), [{ title: `${customer} asks`, body: text, tag }]);
 
@@ -153,16 +152,16 @@ inBrowser('the dashboard on a phone', (shop) => {
   it('hides names and texts, keeps quiet, and sends an e-mail, as each person chooses', async () => {
     const { page } = await shop.open({ path: ACCOUNT });
     const settings = async () => (await shop.api('GET', '/api/v1/alerts/settings')).json;
-    const until = async (isSo: (settings: Record<string, unknown>) => boolean) => {
+    const untilStored = async (isSo: (settings: Record<string, unknown>) => boolean) => {
       while (!isSo(await settings())) await page.waitForTimeout(50);
     };
     await page.getByRole('switch', { name: 'Hide names and texts' }).click();
-    await until(({ hide_text }) => hide_text === true);
+    await untilStored(({ hide_text }) => hide_text === true);
     await page.getByLabel('Tell me about').selectOption('Only mentions');
-    await until(({ what }) => what === 'mentions');
+    await untilStored(({ what }) => what === 'mentions');
     await page.getByLabel('Quiet hours').selectOption('My own');
     await page.getByLabel('To', { exact: true }).fill('08:30');
     await page.getByLabel('To', { exact: true }).blur();
-    await until(({ quiet_hours }) => (quiet_hours as { to?: string } | null)?.to === '08:30');
+    await untilStored(({ quiet_hours }) => (quiet_hours as { to?: string } | null)?.to === '08:30');
   });
 });

@@ -7,6 +7,7 @@ import { META, type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.t
 import { createChecks } from './axe.ts';
 import {
   becomes,
+  becomesTrue,
   button,
   focused,
   goTo,
@@ -91,7 +92,7 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
     await alertOf(page, '1 message needs attention').waitFor();
     await countOf(page, 'Needs attention', '1').waitFor();
     await page.locator('.tab[data-alert]').waitFor();
-    await page.waitForFunction("document.title.includes('⚠ 1')");
+    await becomesTrue(page, "document.title.includes('⚠ 1')");
 
     // It is marked where it was answered, too.
     await tab(page, 'Answered').click();

@@ -392,6 +392,10 @@ export async function becomes<T>(read: () => Promise<T>, expected: T): Promise<v
   assert.deepEqual(last, expected);
 }
 
+/** Playwright's waitForFunction needs `eval`, which the Content-Security-Policy forbids. */
+export const becomesTrue = (page: Page, script: string) =>
+  becomes(() => page.evaluate<boolean>(script), true);
+
 /** A button by the start of its name, which may also contain a key hint. */
 export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });

@@ -151,7 +151,7 @@ inBrowser('every page', (shop) => {
     await check('the emoji');
     await page.keyboard.press('Escape');
     await page.setViewportSize(PHONE);
-    await page.locator('.teaching-line button').click();
+    await page.getByRole('combobox', { name: 'The assistant learns' }).waitFor();
     await check('what the assistant learns, on a phone');
     await page.setViewportSize(WIDE);
 

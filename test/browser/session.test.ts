@@ -8,6 +8,7 @@ import { until } from '../support/shops.ts';
 import {
   answerField,
   becomes,
+  becomesTrue,
   button,
   focused,
   goTo,
@@ -218,7 +219,7 @@ inBrowser('two users in one browser', (shop) => {
     await window.signIn(BOREALIS);
     await rowOf(page, THEIRS).waitFor();
     assert.ok(!(await stored())?.includes('Aurora’s question'));
-    await page.waitForFunction(`localStorage.getItem('deskbell.offline') !== null`);
+    await becomesTrue(page, `localStorage.getItem('deskbell.offline') !== null`);
     await leave();
     await page.route('**/session/refresh', (route) => route.abort());
     await page.reload();
