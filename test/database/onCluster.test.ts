@@ -16,6 +16,7 @@ const FILES = [
   'features/asks/asks.test.ts',
   'features/conversations/messages.test.ts',
   'features/delivery/delivery.test.ts',
+  'features/delivery/order.test.ts',
   'features/webhooks/eventLog.test.ts',
   'features/whatsapp/inbound.test.ts',
 ];
