@@ -167,9 +167,7 @@ function createCertificate(folder: string): { certificate: string; key: string }
   mkdirSync(folder, { recursive: true });
   const certificate = join(folder, 'desk.pem');
   const key = join(folder, 'desk.key');
-  const args = [
-    ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' '),
-  ];
+  const args = [...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' ')];
   const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
   execFileSync('openssl', [...args, ...names, '-keyout', key, '-out', certificate], { stdio: 'ignore' });
   setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificate, 'utf8')]);
