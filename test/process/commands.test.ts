@@ -118,10 +118,7 @@ onEachEngine('the command line', (engine) => {
 
   it('adds and lists conversations', async () => {
     const add = (phone: string) =>
-      deskbell([
-        ...'conversation add --merchant 1 --name Lu --reference r-1 --phone'.split(' '),
-        phone,
-      ]);
+      deskbell([...'conversation add --merchant 1 --name Lu --reference r-1 --phone'.split(' '), phone]);
     assert.match((await add('+34 (611) 55-01.01')).stdout, /Conversation 1 with Lu was added to Café Öl/);
     assertFailure(await add('+34611550101'), 1, /already has a conversation with this reference/);
     const wrong = await add('611550101');
