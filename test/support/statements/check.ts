@@ -85,7 +85,9 @@ async function checkCluster(): Promise<void> {
     const found = [...problems, ...(isOf(Object.keys(READS_ACROSS), by) ? [] : readsAcross)];
     if (found.length > 0) report(statement, found);
   }
-  const run = statements.filter(({ isSpread, isAdapted }) => isSpread && !isAdapted).map(({ by }) => fileOf(by));
+  const run = statements
+    .filter(({ isSpread, isAdapted }) => isSpread && !isAdapted)
+    .map(({ by }) => fileOf(by));
   for (const source of run.length > 0 ? NOT_ON_CLUSTER : [])
     if (!run.includes(fileOf(source)))
       problems.push(`${source}: no test runs it on a cluster, see test/database/onCluster.test.ts`);
