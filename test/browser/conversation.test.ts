@@ -287,7 +287,7 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
 
     // A person takes the conversation over. A colleague hands it back elsewhere: it is shown at once.
     await button(page, 'Take over').click();
-    await page.getByText('Alma Reyes took over now. The assistant is silent.').waitFor();
+    await page.getByText(/^Alma Reyes took over .+ The assistant is silent\.$/).waitFor();
     const { taken_over } = (await shop.api('GET', `/api/v1/conversation/${asked.id}`)).json;
     assert.equal(taken_over.by, 'Alma Reyes');
     await waitUntilLive(page);
