@@ -49,7 +49,7 @@ const SLOWEST_SHOWN = 15;
  * compiled. So files share a process. One that replaces something of its process (`mock`) or has hooks for all of it has
  * its own.
  */
-const OWN_PROCESS = /\bmock\b|^(before|after)/m;
+const OWN_PROCESS = /\bmock\b|registerHooks|^(before|after)/m;
 const FILES_PER_PROCESS = 12;
 /** They share a browser, too. */
 const BROWSER_TESTS = 'test/browser/';
