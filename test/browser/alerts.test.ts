@@ -83,6 +83,8 @@ inBrowser('the dashboard on a phone', (shop) => {
     const id = await shop.ask();
     const { page } = await shop.open({
       ...OPTIONS,
+      // The list is stored when the page is loaded, and then once a minute.
+      fresh: true,
       // What is under way at the sign-out may be refused, and the browser logs it.
       expectedErrors: /401|ERR_INTERNET_DISCONNECTED|Failed to fetch/,
     });
