@@ -44,7 +44,7 @@ const MINUTE_MS = 60_000;
 /** Failed sign-ins for one account from one address group. */
 export const FAILURES_MAX = 10;
 /** From one address group for all accounts: an office with many people has one address. */
-export const ADDRESS_FAILURES_MAX = 100;
+const ADDRESS_FAILURES_MAX = 100;
 /** For one account from all address groups: 2,400 guesses a day, no matter how many addresses an attacker has. */
 export const ACCOUNT_FAILURES_MAX = 100;
 

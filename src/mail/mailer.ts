@@ -16,7 +16,7 @@ export interface Mail {
 }
 
 /** What became of an attempt. `code` is what the server said, or what happened to the connection. */
-export type MailResult =
+type MailResult =
   | { outcome: 'sent' }
   /** Nothing was accepted, or it is unknown. */
   | { outcome: 'retry'; code: string }

@@ -21,7 +21,13 @@ describe('the host name of a request', () => {
     ...['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', 'evil.example:8000', '10.0.0.9'],
     ...['[2001:db8::9]', 'desk.shop.example.evil.example', 'x'],
   ];
-  const NAMED = ['desk.shop.example', 'DESK.shop.example:443', 'desk.internal:8000', '10.0.0.5', '[2001:db8::5]'];
+  const NAMED = [
+    'desk.shop.example',
+    'DESK.shop.example:443',
+    'desk.internal:8000',
+    '10.0.0.5',
+    '[2001:db8::5]',
+  ];
 
   it('must be one of this machine while the server listens there', async () => {
     for (const host of OURS) assert.equal(await statusFor(local, host), 200, host);

@@ -78,9 +78,11 @@ function createCheck(document: ApiDocument): (call: Call) => string[] | undefine
     return fields.flatMap(({ name, required, schema }) => {
       const value = given[name];
       if (value === undefined) return required ? [`${what} ${name} is missing`] : [];
-      const isList = schema.type === 'array' && typeof value === 'string';
+      // A list may be repeated, and each may have several with commas.
+      const values =
+        schema.type === 'array' ? [value].flat().flatMap((text) => String(text).split(',')) : value;
       // In a list, because a text alone cannot be replaced by its number.
-      const one = [isList ? value.split(',') : value];
+      const one = [values];
       const list = lists.get(schema) ?? { items: schema };
       lists.set(schema, list);
       return problemsOf(`${what} ${name}`, list, one, texts);
