@@ -45,7 +45,7 @@ inBrowser('customers who ask the same', (shop) => {
   const statusOf = async (id: string | undefined) => (await shop.read(id!)).status;
 
   it('are one row, and get one answer, which the assistant learns once', async () => {
-    const { page } = await shop.open();
+    const { page } = await shop.open({ fresh: true });
     await waitUntilLive(page);
     const ids = await ask('Do you sell oat milk?');
     const row = page.locator('.row', { hasText: '3 customers ask this' });
@@ -63,7 +63,7 @@ inBrowser('customers who ask the same', (shop) => {
 
   it('can be left out or taken out, and the button says how many get the answer', async () => {
     const [first, second, third] = await ask('Do you sell rye bread?');
-    const { page } = await shop.open({ path: `/inbox/${first}` });
+    const { page } = await shop.open({ path: `/inbox/${first}`, fresh: true });
     await customersAsk(page, 3);
     await button(page, `Not the same: ${TOMAS}`).click();
     await customersAsk(page, 2);
@@ -88,7 +88,7 @@ inBrowser('customers who ask the same', (shop) => {
     const title = 'How to store coffee beans';
     await shop.api('POST', '/api/v1/knowledge/', { title, body: 'In the bag they came in, closed.' });
     const ids = await ask('How should I store my beans?');
-    const { page } = await shop.open({ path: `/inbox/${ids[0]}` });
+    const { page } = await shop.open({ path: `/inbox/${ids[0]}`, fresh: true });
     await customersAsk(page, 3);
     await button(page, title).click();
     await page.getByText(`Their questions will be added to “${title}” as other wordings.`).waitFor();
@@ -101,7 +101,7 @@ inBrowser('customers who ask the same', (shop) => {
 
   it('do not get an answer that was begun before they asked', async () => {
     const first = await shop.ask('Do you sell plum jam?');
-    const { page } = await shop.open({ path: `/inbox/${first}` });
+    const { page } = await shop.open({ path: `/inbox/${first}`, fresh: true });
     await waitUntilLive(page);
     await answerField(page).fill('From August.');
     const second = await shop.ask('Do you sell plum jam?', { customer: 1 });
@@ -154,7 +154,7 @@ inBrowser('customers who ask the same', (shop) => {
 
   it('are resolved with the text, which is back if only one of them is reopened', async () => {
     const [first] = await ask('Do you sell almond milk?');
-    const { page } = await shop.open({ path: `/inbox/${first}` });
+    const { page } = await shop.open({ path: `/inbox/${first}`, fresh: true });
     await customersAsk(page, 3);
     await answerField(page).fill('Not yet, but');
     await button(page, 'Resolve without replying').click();
@@ -208,7 +208,7 @@ inBrowser('customers who ask the same', (shop) => {
 
   it('keep the text, and who was left out, when somebody else answers the one that is open', async () => {
     const [first, second, third] = await ask('Do you sell fig bars?');
-    const { page } = await shop.open({ path: `/inbox/${first}` });
+    const { page } = await shop.open({ path: `/inbox/${first}`, fresh: true });
     await waitUntilLive(page);
     await customersAsk(page, 3);
     await layla(page).uncheck();
@@ -255,7 +255,7 @@ inBrowser('customers who ask the same', (shop) => {
 
   it('keep the text when the server fails, and get it when it is sent again', async () => {
     const ids = await ask('Do you sell rose water?');
-    const { page } = await shop.open({ path: `/inbox/${ids[2]}`, expectedErrors: /503/ });
+    const { page } = await shop.open({ path: `/inbox/${ids[2]}`, expectedErrors: /503/, fresh: true });
     await customersAsk(page, 3);
     await answerField(page).fill('Since May.');
     const address = '**/notification/answer-many';
@@ -275,7 +275,7 @@ inBrowser('customers who ask the same', (shop) => {
 
   it('get one answer with one request; who got another one meanwhile is named, and gets no second one', async () => {
     const ids = await ask('Do you sell soy milk?');
-    const { page } = await shop.open({ path: `/inbox/${ids[0]}` });
+    const { page } = await shop.open({ path: `/inbox/${ids[0]}`, fresh: true });
     await waitUntilLive(page);
     await customersAsk(page, 3);
     await answerField(page).fill('Yes, from Asturias.');
@@ -306,7 +306,7 @@ inBrowser('an action on many that the server refuses for some', (shop) => {
     const answered = await shop.ask('Do you ship to Iceland?');
     const last = await shop.ask('Which filter fits a Chemex?');
     const ids = [first, answered, last];
-    const { page } = await shop.open({ path: '/inbox?tab=all' });
+    const { page } = await shop.open({ path: '/inbox?tab=all', fresh: true });
     await rowOf(page, first).waitFor();
     await select(page, ids);
     const changes = changesOf(page);
