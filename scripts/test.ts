@@ -90,12 +90,17 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 const startedAt = performance.now();
 const validates = options.validate || (requestedFiles.length === 0 && !options.quick);
+// Not in memory: it stays if the check of the statements fails.
+const statementsFolder = validates ? mkdtempSync(join(tmpdir(), 'deskbell-statements-')) : undefined;
+if (statementsFolder) process.env.TEST_STATEMENTS = statementsFolder;
+let isStatementsFolderKept = false;
+process.once('exit', () => {
+  if (statementsFolder && !isStatementsFolderKept) rmSync(statementsFolder, { recursive: true });
+});
 useMemoryForFiles();
 const scratch = mkdtempSync(join(tmpdir(), 'deskbell-test-files-'));
 const callsFolder = validates ? mkdtempSync(join(tmpdir(), 'deskbell-calls-')) : undefined;
 if (callsFolder) process.env.TEST_CALLS = callsFolder;
-const statementsFolder = validates ? mkdtempSync(join(tmpdir(), 'deskbell-statements-')) : undefined;
-if (statementsFolder) process.env.TEST_STATEMENTS = statementsFolder;
 // The checks run next to the tests: each check keeps one core busy, and some tests only wait.
 const checks = requestedFiles.length > 0 || options.quick ? Promise.resolve([]) : checkSources();
 if (options.quick) {
@@ -125,14 +130,16 @@ try {
   await runTests(requestedFiles.length > 0 ? requestedFiles : selectFiles());
   for (const line of await checks) console.log(line);
   if (callsFolder) console.log(await validateCalls(callsFolder));
-  if (statementsFolder)
+  if (statementsFolder) {
+    const failedBefore = failed;
     console.log(
       await check('plans of all statements', process.execPath, [CHECK_STATEMENTS, statementsFolder]),
     );
+    isStatementsFolderKept = failed > failedBefore;
+  }
 } finally {
   rmSync(scratch, { recursive: true });
   if (callsFolder) rmSync(callsFolder, { recursive: true });
-  if (statementsFolder) rmSync(statementsFolder, { recursive: true });
   await demo.remove();
   await Promise.all(services.map((service) => service.stop()));
 }

@@ -8,7 +8,7 @@ const ADAPTING = /^src\/database\/(insert|ofMerchants|expiry|lookup)\.ts$/;
 const FRAMES_MAX = 50;
 
 export interface Caller {
-  /** The file under src/ and its function. */
+  /** The file under src/ and its function, with those of the same file that have called it: `file inner outer`. */
   by: string;
   /** Its text is another one where the tables are spread. */
   isAdapted: boolean;
@@ -19,7 +19,7 @@ interface Frame {
   name?: string;
 }
 
-/** The file and function of the program that runs a statement. Undefined: a test runs it. */
+/** What of the program runs a statement. Undefined: a test runs it. */
 export function caller(): Caller | undefined {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = FRAMES_MAX;
@@ -29,8 +29,11 @@ export function caller(): Caller | undefined {
   const frames = all.filter(({ file }) => !FOR_OTHERS.test(file));
   const first = frames[0] ?? all.find(({ file }) => file.startsWith('src/'));
   if (!first?.file.startsWith('src/') || first.file.endsWith('.test.ts')) return undefined;
-  const { name = '' } = frames.find(({ file, name }) => file === first.file && name !== undefined) ?? first;
-  return { by: `${first.file} ${name}`.trim(), isAdapted: all.some(({ file }) => ADAPTING.test(file)) };
+  const names = frames.flatMap(({ file, name }) => (file === first.file && name !== undefined ? [name] : []));
+  return {
+    by: [first.file, ...new Set(names)].join(' '),
+    isAdapted: all.some(({ file }) => ADAPTING.test(file)),
+  };
 }
 
 function frameIn(line: string): Frame[] {
@@ -38,7 +41,11 @@ function frameIn(line: string): Frame[] {
     /^ +at (?:async )?(?:(.+?) \()?(?:file:\/\/)?(\/.+?):(\d+):\d+\)?$/.exec(line) ?? [];
   if (path === undefined) return [];
   const file = path.endsWith('.js') ? sourceIn(path, Number(row)) : path.replace(root, '');
-  const known = name?.split('.').at(-1);
+  // A bundle appends `$1` to a name that several sources have.
+  const known = name
+    ?.split('.')
+    .at(-1)
+    ?.replace(/\$\d+$/, '');
   return [{ file, ...(known && known !== '<anonymous>' && { name: known }) }];
 }
 
