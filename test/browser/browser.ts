@@ -264,7 +264,7 @@ async function openProfile(browser: Browser, settings: BrowserContextOptions): P
 
 /** Removes everything that a window has left in its profile. */
 async function empty({ context, page }: Profile): Promise<void> {
-  await page.goto(EMPTY_PAGE);
+  if (new URL(page.url()).pathname !== EMPTY_PAGE) await page.goto(EMPTY_PAGE);
   await page.evaluate('localStorage.clear(); sessionStorage.clear()');
   await context.clearCookies();
 }
