@@ -51,8 +51,9 @@ const SLOWEST_SHOWN = 15;
  */
 const OWN_PROCESS = /\bmock\b|registerHooks|^(before|after)/m;
 const FILES_PER_PROCESS = 12;
-/** They share a browser, too. */
+/** They share a browser, too: one for each core. */
 const BROWSER_TESTS = 'test/browser/';
+const BROWSERS = 2;
 /** More means that the suite has become too heavy: whoever adds tests removes as much. */
 const CPU_MAX_MINUTES = 24;
 const MEMORY_FILES = '/dev/shm';
