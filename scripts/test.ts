@@ -287,11 +287,13 @@ function inProcesses(files: string[]): string[] {
   const sharing = others.filter((file) => !alone.includes(file));
   // Files of one folder take similar time: dealt like cards, every process gets some of each folder.
   const count = Math.ceil(sharing.length / FILES_PER_PROCESS);
-  const hands = Array.from({ length: count }, (_, nth) =>
-    sharing.filter((_, index) => index % count === nth),
-  );
-  const modules = [inBrowser, ...hands].filter((hand) => hand.length > 0).map(moduleOf);
-  return [...modules.slice(0, 1), ...alone, ...modules.slice(1)];
+  const modules = [...deal(inBrowser, BROWSERS), ...deal(sharing, count)].map(moduleOf);
+  return [...modules.slice(0, BROWSERS), ...alone, ...modules.slice(BROWSERS)];
+}
+
+function deal(files: string[], hands: number): string[][] {
+  const dealt = Array.from({ length: hands }, (_, nth) => files.filter((_, index) => index % hands === nth));
+  return dealt.filter((hand) => hand.length > 0);
 }
 
 function moduleOf(files: string[], nth: number): string {
