@@ -55,7 +55,7 @@ const FILES_PER_PROCESS = 12;
 const BROWSER_TESTS = 'test/browser/';
 const BROWSERS = 2;
 /** More means that the suite has become too heavy: whoever adds tests removes as much. */
-const CPU_MAX_MINUTES = 24;
+const CPU_MAX_MINUTES = 20;
 const MEMORY_FILES = '/dev/shm';
 const MEMORY_MIN = 4 * 2 ** 30;
 

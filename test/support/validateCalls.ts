@@ -78,9 +78,11 @@ function createCheck(document: ApiDocument): (call: Call) => string[] | undefine
     return fields.flatMap(({ name, required, schema }) => {
       const value = given[name];
       if (value === undefined) return required ? [`${what} ${name} is missing`] : [];
-      // A list may be repeated, and each may have several with commas.
+      // A list may be repeated, and each may have several with commas, or none.
       const values =
-        schema.type === 'array' ? [value].flat().flatMap((text) => String(text).split(',')) : value;
+        schema.type === 'array'
+          ? [value].flat().flatMap((text) => String(text).split(',').filter(Boolean))
+          : value;
       // In a list, because a text alone cannot be replaced by its number.
       const one = [values];
       const list = lists.get(schema) ?? { items: schema };
