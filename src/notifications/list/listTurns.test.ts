@@ -36,6 +36,27 @@ describe('the turns of large lists', () => {
   }
   const FULL = [ANN, ANN, BOB, BOB, CLEO];
 
+  it('sixteen of one person wait and are all served, and the seventeenth is refused at once', async () => {
+    const turns = createListTurns();
+    const open = await Promise.all([turns.take(ANN), turns.take(ANN)]);
+    const outcomes: string[] = [];
+    const waiting = Array.from({ length: 17 }, () =>
+      turns.take(ANN).then(
+        (turn) => {
+          outcomes.push('served');
+          turns.end(turn);
+        },
+        ({ code }) => outcomes.push(code),
+      ),
+    );
+    // At once, and not because it has waited for too long.
+    await new Promise(setImmediate);
+    assert.deepEqual(outcomes, ['RATE_LIMITED']);
+    for (const turn of open) turns.end(turn);
+    await Promise.all(waiting);
+    assert.deepEqual(outcomes, ['RATE_LIMITED', ...Array(16).fill('served')]);
+  });
+
   it('a list that was open for long makes room for somebody who reads nothing, a new one does not', async () => {
     const { turns, interrupted } = await opened(FULL);
     const waiting = turns.take(DAN);
