@@ -23,8 +23,7 @@ export function callsOf(deskbell: Deskbell, owner?: { email: string; password: s
   const call = async (method: string, path: string, body?: unknown, headers?: Record<string, string>) => {
     const token = await deskbell.signIn(owner?.email, owner?.password);
     const options = { token, ...(body === undefined ? {} : { body }), ...(headers ? { headers } : {}) };
-    const reply = await deskbell.call(method, `/api/v1${path}`, options);
-    return reply;
+    return deskbell.call(method, `/api/v1${path}`, options);
   };
   const ok = async (...given: Parameters<typeof call>): Promise<Reply> => {
     const reply = await call(...given);
@@ -38,7 +37,18 @@ export function callsOf(deskbell: Deskbell, owner?: { email: string; password: s
   };
   const conversation = async (reference: string, phone = PHONE, name = NAME): Promise<number> =>
     (await ok('POST', '/conversation/', { reference, customer_name: name, customer_phone: phone })).json.id;
-  return { call, ok, raise, conversation };
+  /** A question with its answer. Returns its id. */
+  const answered = async (conversationId: number, context: object, body: object = {}) => {
+    const id = await raise(conversationId, context);
+    await ok('POST', `/notification/${id}/answer`, { answer: 'Yes.', ...body });
+    return id;
+  };
+  const erase = async (id: number): Promise<Reply> => {
+    const reply = await ok('DELETE', `/conversation/${id}`);
+    await erased(deskbell);
+    return reply;
+  };
+  return { call, ok, raise, answered, conversation, erase };
 }
 
 /** If the database is too slow once, the eraser tries again when its lease has ended, after a minute. */
