@@ -1,228 +1,102 @@
 /**
  * Which part may import which. A part is a folder or a single file. It may import itself and the paths that start with
- * one of these. Add a new part here.
+ * one of these. A line with spaces in front continues the one before. Add a new part here.
  */
-const PORT = 'database/database.ts';
-const FEATURE_IMPORTS = [
-  'contract/',
-  'errors.ts',
-  'tracing.ts',
-  PORT,
-  'database/chain.ts',
-  'database/deadline.ts',
-  'database/expiry.ts',
-  'database/ids.ts',
-  'database/insert.ts',
-  'database/lookup.ts',
-  'database/ofMerchants.ts',
-  'database/sendingHold.ts',
-  'database/text.ts',
-  'database/values.ts',
-  'database/batchPerTick.ts',
-  'http/',
-];
-const HTTP_IMPORTS = [
-  ...['contract/', 'errors.ts', PORT, 'database/deadline.ts'],
-  ...['installation.ts', 'metrics.ts', 'tracing.ts', 'version.ts'],
-];
+const PARTS = `
+app.ts: audit/ auth/ merchants/ notifications/ conversations/ knowledge/ delivery/ live/ mcp/ webhooks/ alerts/
+  erasure/ export/ exportSections.ts assistant/ contract/ http/ errors.ts database/database.ts config.ts log.ts
+  metrics.ts secrets.ts figures.ts tracing.ts
+auth: FEATURE audit/record.ts installation.ts mail/queue.ts secrets.ts
+# Other features enqueue mails, so this one imports none of them.
+mail: FEATURE secrets.ts
+# Every feature records its events, so this one imports no other.
+audit: FEATURE
+# An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
+notifications: FEATURE audit/record.ts auth/columns.ts auth/guard.ts auth/people.ts conversations/columns.ts
+  conversations/quote.ts conversations/rules.ts conversations/storage.ts conversations/store.ts
+  conversations/wire.ts conversations/wrongPhones.ts delivery/attention.ts delivery/phone.ts
+  delivery/queue/attention.ts delivery/queue/control/ delivery/queue/deliveries.ts delivery/queue/enqueue.ts
+  delivery/requests.ts events/record.ts knowledge/confidence/ knowledge/find.ts knowledge/learn.ts
+  knowledge/ranking/ knowledge/suggestions.ts knowledge/taught.ts knowledge/teach.ts knowledge/search/words.ts
+  live/wait.ts merchants/storage.ts merchants/store.ts
+knowledge: FEATURE audit/record.ts auth/columns.ts auth/guard.ts events/record.ts merchants/storage.ts
+  merchants/store.ts files/
+# A merchant's own channel is encrypted; a webhook request contains our version.
+delivery: FEATURE audit/record.ts auth/guard.ts events/record.ts secrets.ts version.ts
+conversations: FEATURE auth/columns.ts auth/guard.ts delivery/phone.ts delivery/channels/windows.ts
+  delivery/attention.ts delivery/queue/control/ delivery/queue/deliveries.ts delivery/queue/enqueue.ts
+  events/record.ts merchants/storage.ts merchants/store.ts
+# Every feature logs its events, so this one imports no other.
+events: FEATURE
+# Reads the records of CSV and JSON Lines files.
+files:
+live: FEATURE auth/guard.ts auth/recheck.ts auth/tokens.ts events/log.ts
+# Endpoints use the queue and the worker of delivery, which gets them as functions.
+webhooks: FEATURE audit/record.ts auth/guard.ts delivery/ events/log.ts secrets.ts
+# Alerts use the queue and the worker of delivery, too.
+alerts: FEATURE auth/columns.ts auth/guard.ts auth/people.ts delivery/ events/log.ts secrets.ts
+  notifications/brief.ts notifications/team/store.ts
+endpointChannels.ts: contract/ids.ts mail/queue.ts alerts/ config.ts database/database.ts delivery/ secrets.ts
+  webhooks/ merchants/store.ts
+# It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
+assistant: contract/
+# Its tools call the API, like any other program.
+mcp: auth/guard.ts contract/ database/deadline.ts errors.ts version.ts
+merchants: FEATURE audit/record.ts auth/guard.ts delivery/phone.ts
+demo.ts: audit/record.ts auth/ notifications/ knowledge/demo.ts knowledge/suggestions.ts contract/
+  database/database.ts conversations/messages.ts database/chain.ts database/insert.ts demo/
+demo: contract/ database/database.ts
+http: contract/ errors.ts database/database.ts database/deadline.ts installation.ts metrics.ts tracing.ts
+  version.ts
+database: contract/ids.ts installation.ts systemErrors.ts version.ts
+config.ts: config/ delivery/channels/descriptors.ts delivery/phone.ts http/address.ts installation.ts
+# The settings of the channels, and the countries of phone numbers.
+config: secrets.ts database/address.ts delivery/channels/descriptors.ts delivery/channels/fields.ts
+  delivery/phone.ts http/address.ts installation.ts
+log.ts: config.ts database/database.ts tracing.ts
+# Loaded only with OTEL_ settings.
+telemetry: config/telemetry.ts database/chain.ts database/database.ts log.ts metrics.ts tracing.ts version.ts
+processOutput.ts: config.ts
+listenError.ts: config.ts
+startProblem.ts: config.ts database/database.ts database/problems.ts secrets.ts systemErrors.ts
+storage.ts: config.ts conversations/storage.ts knowledge/versions.ts merchants/storage.ts
+  notifications/inboxes.ts
+# What becomes of a forgotten password is the business of auth, and mails are in the language of the merchant.
+mailSender.ts: auth/passwords/reset.ts config.ts database/database.ts mail/ merchants/store.ts secrets.ts
+# It removes from every feature's tables what that feature says.
+erasure: FEATURE alerts/erase.ts audit/record.ts audit/store.ts auth/erase.ts auth/guard.ts
+  conversations/erase.ts conversations/messages.ts conversations/storage.ts conversations/store.ts
+  database/spread/deleteByKey.ts delivery/erase.ts delivery/phone.ts events/erase.ts events/log.ts
+  knowledge/erase.ts merchants/delete.ts merchants/store.ts notifications/erase.ts
+# It gets what to export as functions.
+export: FEATURE audit/record.ts auth/guard.ts
+exportSections.ts: audit/export.ts auth/machineKeys/export.ts auth/team/members.ts conversations/export.ts
+  delivery/export.ts export/ knowledge/export.ts merchants/store.ts notifications/export.ts
+exportPeople.ts: alerts/export.ts audit/export.ts auth/export.ts auth/sessions/export.ts contract/ids.ts
+  database/database.ts conversations/export.ts delivery/export.ts delivery/phone.ts export/ knowledge/export.ts
+  notifications/export.ts
+version.ts: installation.ts
+`;
+const FEATURE = `
+  contract/ errors.ts tracing.ts database/database.ts database/chain.ts database/deadline.ts
+  database/expiry.ts database/ids.ts database/insert.ts database/lookup.ts database/ofMerchants.ts
+  database/sendingHold.ts database/text.ts database/values.ts database/batchPerTick.ts http/
+`;
 export const EVERYTHING = [''];
-export const MAY_IMPORT: Record<string, readonly string[]> = {
-  'serve.ts': EVERYTHING,
-  'figures.ts': EVERYTHING,
-  'observe.ts': EVERYTHING,
-  'background.ts': EVERYTHING,
-  'cleanUp.ts': EVERYTHING,
-  'reseal.ts': EVERYTHING,
-  'server.ts': EVERYTHING,
-  cli: EVERYTHING,
-  'app.ts': [
-    ...[
-      'audit/',
-      'auth/',
-      'merchants/',
-      'notifications/',
-      'conversations/',
-      'knowledge/',
-      'delivery/',
-      'live/',
-      'mcp/',
-      'webhooks/',
-      'alerts/',
-    ],
-    ...['erasure/', 'export/', 'exportSections.ts'],
-    ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
-    ...['secrets.ts', 'figures.ts', 'tracing.ts'],
-  ],
-  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'installation.ts', 'mail/queue.ts', 'secrets.ts'],
-  // Other features enqueue mails, so this one imports none of them.
-  mail: [...FEATURE_IMPORTS, 'secrets.ts'],
-  // Every feature records its events, so this one imports no other.
-  audit: FEATURE_IMPORTS,
-  // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
-  notifications: [
-    ...FEATURE_IMPORTS,
-    'audit/record.ts',
-    'auth/columns.ts',
-    'auth/guard.ts',
-    'auth/people.ts',
-    ...[
-      'conversations/columns.ts',
-      'conversations/quote.ts',
-      'conversations/rules.ts',
-      'conversations/storage.ts',
-      'conversations/store.ts',
-      'conversations/wire.ts',
-      'conversations/wrongPhones.ts',
-    ],
-    'delivery/attention.ts',
-    'delivery/phone.ts',
-    'delivery/queue/attention.ts',
-    'delivery/queue/control/',
-    'delivery/queue/deliveries.ts',
-    'delivery/queue/enqueue.ts',
-    'delivery/requests.ts',
-    'events/record.ts',
-    'knowledge/confidence/',
-    'knowledge/find.ts',
-    'knowledge/learn.ts',
-    'knowledge/ranking/',
-    'knowledge/suggestions.ts',
-    'knowledge/taught.ts',
-    'knowledge/teach.ts',
-    'knowledge/search/words.ts',
-    'live/wait.ts',
-    'merchants/storage.ts',
-    'merchants/store.ts',
-  ],
-  knowledge: [
-    ...FEATURE_IMPORTS,
-    ...['audit/record.ts', 'auth/columns.ts', 'auth/guard.ts', 'events/record.ts', 'merchants/storage.ts'],
-    ...['merchants/store.ts', 'files/'],
-  ],
-  // A merchant's own channel is encrypted; a webhook request contains our version.
-  delivery: [
-    ...FEATURE_IMPORTS,
-    ...['audit/record.ts', 'auth/guard.ts', 'events/record.ts', 'secrets.ts', 'version.ts'],
-  ],
-  conversations: [
-    ...FEATURE_IMPORTS,
-    ...['auth/columns.ts', 'auth/guard.ts', 'delivery/phone.ts', 'delivery/channels/windows.ts'],
-    'delivery/attention.ts',
-    ...['delivery/queue/control/', 'delivery/queue/deliveries.ts', 'delivery/queue/enqueue.ts'],
-    'events/record.ts',
-    ...['merchants/storage.ts', 'merchants/store.ts'],
-  ],
-  // Every feature logs its events, so this one imports no other.
-  events: FEATURE_IMPORTS,
-  // Reads the records of CSV and JSON Lines files.
-  files: [],
-  live: [...FEATURE_IMPORTS, 'auth/guard.ts', 'auth/recheck.ts', 'auth/tokens.ts', 'events/log.ts'],
-  // Endpoints use the queue and the worker of delivery, which gets them as functions.
-  webhooks: [
-    ...FEATURE_IMPORTS,
-    ...['audit/record.ts', 'auth/guard.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
-  ],
-  // Alerts use the queue and the worker of delivery, too.
-  alerts: [
-    ...FEATURE_IMPORTS,
-    ...['auth/columns.ts', 'auth/guard.ts', 'auth/people.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
-    ...['notifications/brief.ts', 'notifications/team/store.ts'],
-  ],
-  'endpointChannels.ts': [
-    'contract/ids.ts',
-    'mail/queue.ts',
-    'alerts/',
-    'config.ts',
-    PORT,
-    'delivery/',
-    'secrets.ts',
-    'webhooks/',
-    'merchants/store.ts',
-  ],
-  // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
-  assistant: ['contract/'],
-  // Its tools call the API, like any other program.
-  mcp: ['auth/guard.ts', 'contract/', 'database/deadline.ts', 'errors.ts', 'version.ts'],
-  merchants: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'delivery/phone.ts'],
-  'demo.ts': [
-    ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
-    ...['contract/', PORT, 'conversations/messages.ts', 'database/chain.ts', 'database/insert.ts', 'demo/'],
-  ],
-  demo: ['contract/', PORT],
-  http: HTTP_IMPORTS,
-  database: ['contract/ids.ts', 'installation.ts', 'systemErrors.ts', 'version.ts'],
-  'config.ts': [
-    'config/',
-    'delivery/channels/descriptors.ts',
-    'delivery/phone.ts',
-    'http/address.ts',
-    'installation.ts',
-  ],
-  // The settings of the channels, and the countries of phone numbers.
-  config: [
-    'secrets.ts',
-    'database/address.ts',
-    'delivery/channels/descriptors.ts',
-    'delivery/channels/fields.ts',
-    'delivery/phone.ts',
-    'http/address.ts',
-    'installation.ts',
-  ],
-  'log.ts': ['config.ts', PORT, 'tracing.ts'],
-  'tracing.ts': [],
-  // Loaded only with OTEL_ settings.
-  telemetry: [
-    ...['config/telemetry.ts', 'database/chain.ts', PORT, 'log.ts', 'metrics.ts', 'tracing.ts', 'version.ts'],
-  ],
-  'processOutput.ts': ['config.ts'],
-  'regularly.ts': [],
-  'listenError.ts': ['config.ts'],
-  contract: [],
-  'errors.ts': [],
-  'installation.ts': [],
-  'metrics.ts': [],
-  'secrets.ts': [],
-  'startProblem.ts': ['config.ts', PORT, 'database/problems.ts', 'secrets.ts', 'systemErrors.ts'],
-  'systemErrors.ts': [],
-  'storage.ts': [
-    'config.ts',
-    'conversations/storage.ts',
-    'knowledge/versions.ts',
-    'merchants/storage.ts',
-    'notifications/inboxes.ts',
-  ],
-  // What becomes of a forgotten password is the business of auth, and mails are in the language of the merchant.
-  'mailSender.ts': [
-    'auth/passwords/reset.ts',
-    'config.ts',
-    PORT,
-    'mail/',
-    'merchants/store.ts',
-    'secrets.ts',
-  ],
-  // It removes from every feature's tables what that feature says.
-  erasure: [
-    ...FEATURE_IMPORTS,
-    ...['alerts/erase.ts', 'audit/record.ts', 'audit/store.ts', 'auth/erase.ts', 'auth/guard.ts'],
-    ...['conversations/erase.ts', 'conversations/messages.ts', 'conversations/storage.ts'],
-    ...['conversations/store.ts', 'database/spread/deleteByKey.ts', 'delivery/erase.ts', 'delivery/phone.ts'],
-    ...['events/erase.ts', 'events/log.ts', 'knowledge/erase.ts', 'merchants/delete.ts'],
-    ...['merchants/store.ts', 'notifications/erase.ts'],
-  ],
-  // It gets what to export as functions.
-  export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
-  'exportSections.ts': [
-    ...['audit/export.ts', 'auth/machineKeys/export.ts', 'auth/team/members.ts'],
-    ...['conversations/export.ts', 'delivery/export.ts', 'export/'],
-    ...['knowledge/export.ts', 'merchants/store.ts', 'notifications/export.ts'],
-  ],
-  'exportPeople.ts': [
-    ...['alerts/export.ts', 'audit/export.ts', 'auth/export.ts', 'auth/sessions/export.ts'],
-    ...['contract/ids.ts', PORT, 'conversations/export.ts', 'delivery/export.ts', 'delivery/phone.ts'],
-    ...['export/', 'knowledge/export.ts', 'notifications/export.ts'],
-  ],
-  'version.ts': ['installation.ts'],
-};
+const MAY_IMPORT_EVERYTHING =
+  'serve.ts figures.ts observe.ts background.ts cleanUp.ts reseal.ts server.ts cli';
+const MAY_IMPORT_NOTHING =
+  'contract errors.ts installation.ts metrics.ts regularly.ts secrets.ts systemErrors.ts tracing.ts';
+
+const words = (text: string) => text.split(/\s+/).filter((word) => word !== '');
+
+export const MAY_IMPORT: Record<string, readonly string[]> = {};
+for (const part of words(MAY_IMPORT_EVERYTHING)) MAY_IMPORT[part] = EVERYTHING;
+for (const part of words(MAY_IMPORT_NOTHING)) MAY_IMPORT[part] = [];
+for (const line of PARTS.replace(/^#.*$/gm, '').split(/\n(?! )/)) {
+  const [part = '', paths = ''] = line.split(':');
+  if (part !== '') MAY_IMPORT[part] = words(paths.replace('FEATURE', FEATURE));
+}
 
 /** Files that use another feature's tables, with the reason. */
 export const FOREIGN_TABLES: Record<string, readonly string[]> = {

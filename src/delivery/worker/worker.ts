@@ -259,6 +259,11 @@ export function startWorker(parts: WorkerParts): Worker {
 
   function dispatchSoon(): void {
     if (!parts.endpoints || stopped) return;
+    // Whoever waits until nothing is left does not wait for the pause, too.
+    if (onIdle.length > 0) {
+      dispatching.start();
+      return;
+    }
     dispatchTimer ??= setTimeout(
       () => {
         dispatchTimer = undefined;
@@ -312,6 +317,8 @@ export function startWorker(parts: WorkerParts): Worker {
     idle() {
       return new Promise((resolve) => {
         onIdle.push(resolve);
+        clearTimeout(dispatchTimer);
+        dispatchTimer = undefined;
         dispatching.start();
         wake();
       });

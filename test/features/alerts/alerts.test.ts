@@ -2,57 +2,53 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { dispatchAlerts } from '../../../src/alerts/dispatch.ts';
 import { createLogger } from '../../../src/log.ts';
-import { addColleague, type Colleague, disable } from '../../support/colleagues.ts';
+import { type Merchant, newMerchant, useMerchant } from '../../support/merchants.ts';
 import {
-  AURORA,
   assertError,
+  type Deskbell,
   login,
   logout,
   onEachEngine,
-  QUESTION,
   type Reply,
-  raise,
-  startDeskbell,
   startSecondServer,
-  useDeskbell,
-  useOwners,
 } from '../../support/server.ts';
 import { type Browser, type PushService, startPushService } from '../../support/stand-ins/push.ts';
 
-const ALERTS = '/api/v1/alerts';
 // The clock moves by hours.
 const SETTINGS = { PUSH_ALLOW_PRIVATE: 'true', ACCESS_TOKEN_TTL_SECONDS: '86400' };
 const refuses = (reply: Reply, field: string) => assertError(reply, 422, 'VALIDATION_ERROR', field);
+const TEXT = 'Do you have decaf beans?';
 
 onEachEngine('alerts on a device', (engine) => {
-  const deskbell = useDeskbell(engine, SETTINGS);
-  const tokens = useOwners(deskbell);
+  const first = useMerchant(engine, SETTINGS);
+  let deskbell: Deskbell;
   let service: PushService;
-  let teo: Colleague;
+  let shop: Merchant;
+  let olga: string;
+  let teo: Awaited<ReturnType<Merchant['colleague']>>;
   before(async () => {
+    ({ deskbell } = first);
     service = await startPushService();
-    teo = await addColleague(deskbell, 'Teo Vidal');
   });
   after(() => service?.close());
   beforeEach(async () => {
-    await deskbell.database.run('delete from alert_settings');
-    await deskbell.database.run('delete from push_subscriptions');
+    shop = await newMerchant(deskbell);
+    olga = await shop.token();
+    teo = await shop.colleague('Teo Vidal');
     await deskbell.allSent();
     service.requests.length = 0;
     service.accepted.length = 0;
     answers(201);
   });
 
-  const call = (token: string, method: string, path: string, body?: unknown) =>
-    deskbell.call(method, ALERTS + path, { token, ...(body === undefined ? {} : { body }) });
-  async function subscribe(token: string, more: object = {}): Promise<Browser> {
+  const subscribe = async (token = olga, more: object = {}): Promise<Browser> => {
     const browser = service.browser();
-    const { status, text } = await call(token, 'PUT', '/subscriptions', { ...browser, ...more });
+    const { status, text } = await shop.put('/alerts/subscriptions', { ...browser, ...more }, { token });
     assert.equal(status, 200, text);
     return browser;
-  }
-  const settings = (token: string, change: object) => call(token, 'PATCH', '/settings', change);
-  const idOf = (address: string) => Number(address.split('/').at(-1));
+  };
+  const settings = (token: string, change: object) => shop.patch('/alerts/settings', change, { token });
+  const devices = async (token = olga) => (await shop.get('/alerts/settings', { token })).json.devices;
   const shown = () => service.accepted.map(({ endpoint, message }) => ({ endpoint, ...message }));
   const answers = (status: number, headers = {}) => {
     service.answer = (response) => response.writeHead(status, headers).end();
@@ -62,47 +58,38 @@ onEachEngine('alerts on a device', (engine) => {
     await deskbell.allSent();
   };
   /** Raises a question and returns its id when everybody has been told. */
-  const ask = async (body: object = QUESTION, token = tokens.aurora) => {
-    const id = idOf(await raise(deskbell, token, body));
+  const ask = async (context: object = { question: TEXT }, of = shop) => {
+    const id = await of.raise({ context });
     await deskbell.allSent();
     return id;
   };
-  const resolve = (id: number) =>
-    deskbell.call('POST', `/api/v1/notification/${id}/answer`, {
-      token: teo.token,
-      body: { resolve_only: true },
-    });
 
   it('show who asks what, once on every device, encrypted and signed with the server’s key', async () => {
-    const [first, second] = [await subscribe(tokens.aurora), await subscribe(teo.token, { language: 'es' })];
-    const id = await ask();
-    const text = QUESTION.context.question;
-    const message = { kind: 'question', notification_id: id, customer: 'Lucía Fernández', text };
-    const tag = service.accepted[0]!.message.tag;
+    const [first, second] = [await subscribe(), await subscribe(teo.token, { language: 'es' })];
+    const notification_id = await ask();
+    const { tag } = service.accepted[0]!.message;
+    const message = { kind: 'question', notification_id, customer: 'Lucía', text: TEXT, tag };
     assert.deepEqual(
-      shown().sort((a) => (a.endpoint === first.endpoint ? -1 : 1)),
-      [
-        { endpoint: first.endpoint, ...message, tag, language: 'en' },
-        { endpoint: second.endpoint, ...message, tag, language: 'es' },
-      ],
+      new Set(shown()),
+      new Set([
+        { endpoint: first.endpoint, ...message, language: 'en' },
+        { endpoint: second.endpoint, ...message, language: 'es' },
+      ]),
     );
-    const { public_key } = (await call(teo.token, 'GET', '/key')).json;
-    for (const { headers, applicationServerKey } of service.accepted) {
-      assert.equal(applicationServerKey, public_key);
-      assert.equal(headers.urgency, 'high');
-      assert.equal(headers.topic, tag);
-    }
+    const { public_key } = (await shop.get('/alerts/key')).json;
+    for (const { headers, applicationServerKey } of service.accepted)
+      assert.deepEqual([applicationServerKey, headers.urgency, headers.topic], [public_key, 'high', tag]);
     assert.ok(!deskbell.logged.join('').includes(first.endpoint));
   });
 
   it('are not sent for what was answered meanwhile', async () => {
-    await subscribe(tokens.aurora);
+    await subscribe();
     // It is sent again after two seconds.
     deskbell.clock.stop();
     answers(503);
     const id = await ask();
     assert.equal(service.requests.length, 1);
-    await resolve(id);
+    await shop.answer(id, { resolve_only: true });
     answers(201);
     await pass(3600);
     deskbell.clock.go();
@@ -110,37 +97,28 @@ onEachEngine('alerts on a device', (engine) => {
   });
 
   it('tell a person what was assigned to them or mentions them, and nobody what they did themselves', async () => {
-    const [alma, her] = [await subscribe(tokens.aurora), await subscribe(teo.token)];
-    for (const token of [tokens.aurora, teo.token]) await settings(token, { what: 'assigned' });
-    const address = await raise(deskbell, tokens.aurora);
-    const id = idOf(address);
-    const put = (token: string, user_id: number) =>
-      deskbell.call('PUT', `${address}/assignee`, { token, body: { user_id } });
-    await put(tokens.aurora, 1);
-    await put(tokens.aurora, teo.id);
-    const text = '@Teo and @Alma, it is back on Monday.';
-    await deskbell.call('POST', `${address}/notes`, { token: teo.token, body: { text } });
+    const [hers, his] = [await subscribe(), await subscribe(teo.token)];
+    for (const token of [olga, teo.token]) await settings(token, { what: 'assigned' });
+    const notification_id = await shop.raise({ context: { question: TEXT } });
+    const path = `/notification/${notification_id}`;
+    for (const user_id of [shop.owner.id, teo.id]) await shop.put(`${path}/assignee`, { user_id });
+    const text = '@Teo and @Olga, it is back on Monday.';
+    await shop.post(`${path}/notes`, { text }, { token: teo.token });
     await deskbell.allSent();
-    const about = { notification_id: id, customer: 'Lucía Fernández', language: 'en' };
+    const about = { notification_id, customer: 'Lucía', language: 'en' };
     assert.deepEqual(
-      shown()
-        .map(({ tag, ...rest }) => rest)
-        .sort((a, b) => a.kind.localeCompare(b.kind)),
-      [
-        {
-          ...{ endpoint: her.endpoint, kind: 'assigned', by: 'Alma Reyes', text: QUESTION.context.question },
-          ...about,
-        },
-        { endpoint: alma.endpoint, kind: 'mentioned', by: 'Teo Vidal', text, ...about },
-      ],
+      new Set(shown().map(({ tag, ...rest }) => rest)),
+      new Set([
+        { endpoint: his.endpoint, kind: 'assigned', by: 'Olga Owner', text: TEXT, ...about },
+        { endpoint: hers.endpoint, kind: 'mentioned', by: 'Teo Vidal', text, ...about },
+      ]),
     );
   });
 
   it('tell of a message that was not delivered', async () => {
     await subscribe(teo.token);
-    const id = await ask({ ...QUESTION, context: { question: 'Q?', lead_phone: 'unknown' } });
-    const path = `/api/v1/notification/${id}/answer`;
-    await deskbell.call('POST', path, { token: tokens.aurora, body: { answer: 'Yes.' } });
+    const id = await ask({ question: 'Q?', lead_phone: 'unknown' });
+    await shop.answer(id);
     await deskbell.allSent();
     assert.deepEqual(
       shown().map(({ kind, notification_id }) => [kind, notification_id]),
@@ -152,28 +130,25 @@ onEachEngine('alerts on a device', (engine) => {
   });
 
   it('have no text and no name if the person hides them, and are off if they are turned off', async () => {
-    const browser = await subscribe(tokens.aurora);
+    const { endpoint } = await subscribe();
     await subscribe(teo.token);
-    assert.equal((await settings(tokens.aurora, { hide_text: true })).status, 200);
+    assert.equal((await settings(olga, { hide_text: true })).status, 200);
     await settings(teo.token, { push: false });
-    const id = await ask();
+    const notification_id = await ask();
     const { tag } = service.accepted[0]!.message;
-    const language = 'en';
-    assert.deepEqual(shown(), [
-      { endpoint: browser.endpoint, kind: 'question', notification_id: id, tag, language },
-    ]);
+    assert.deepEqual(shown(), [{ endpoint, kind: 'question', notification_id, tag, language: 'en' }]);
   });
 
   it('wait until the quiet hours are over', async () => {
-    await subscribe(tokens.aurora);
+    await subscribe();
     const hour = (shift: number) =>
       `${String((deskbell.clock.now().getUTCHours() + shift + 24) % 24).padStart(2, '0')}:00`;
     const quiet_hours = { from: hour(-1), to: hour(2), time_zone: 'UTC' };
-    assert.equal((await settings(tokens.aurora, { quiet_hours })).status, 200);
+    assert.equal((await settings(olga, { quiet_hours })).status, 200);
     const answered = await ask();
     const id = await ask();
     assert.deepEqual(shown(), []);
-    await resolve(answered);
+    await shop.answer(answered, { resolve_only: true });
     await pass(2 * 3600);
     assert.deepEqual(
       shown().map(({ notification_id }) => notification_id),
@@ -182,7 +157,7 @@ onEachEngine('alerts on a device', (engine) => {
   });
 
   it('are retried when the push service says, with the same name, and shown once', async () => {
-    await subscribe(tokens.aurora);
+    await subscribe();
     answers(429, { 'retry-after': '600' });
     await ask();
     answers(201);
@@ -194,80 +169,74 @@ onEachEngine('alerts on a device', (engine) => {
   });
 
   it('end when the browser says so, and one that is refused is not sent again', async () => {
-    await subscribe(tokens.aurora);
-    const devices = async () => (await call(tokens.aurora, 'GET', '/settings')).json.devices;
+    await subscribe();
     answers(413);
     await ask();
     await pass(3600);
-    assert.equal(service.requests.length, 1);
-    assert.equal(await devices(), 1);
+    assert.deepEqual([service.requests.length, await devices()], [1, 1]);
     for (const status of [404, 410]) {
       answers(status);
       await ask();
       assert.equal(await devices(), 0);
-      await subscribe(tokens.aurora);
+      await subscribe();
     }
     const left = await deskbell.database.all(
-      `select id from deliveries where endpoint_id > 1000000 and state in ('queued', 'sending', 'waiting')`,
+      `select id from deliveries where merchant_id = $1 and state in ('queued', 'sending', 'waiting')`,
+      [shop.id],
     );
     assert.deepEqual(left, []);
   });
 
   it('end with the session, with the account, and when somebody else uses the browser', async () => {
-    const session = (await login(deskbell, AURORA)).json;
+    const other = await newMerchant(deskbell);
+    const session = (await login(deskbell, shop.owner)).json;
     await subscribe(session.access_token);
-    const former = await addColleague(deskbell, 'Former Colleague');
+    const former = await shop.colleague('Former Colleague');
     await subscribe(former.token);
     const shared = await subscribe(teo.token);
-    const borealis = await call(tokens.borealis, 'PUT', '/subscriptions', shared);
-    assert.equal(borealis.status, 200, borealis.text);
+    assert.equal((await other.put('/alerts/subscriptions', shared)).status, 200);
     await logout(deskbell, session.refresh_token);
-    await disable(deskbell, former);
+    await deskbell.database.run('update users set disabled_at = $1 where id = $2', [
+      deskbell.clock.now().toISOString(),
+      former.id,
+    ]);
     await ask();
     assert.deepEqual(shown(), []);
-    const left = await deskbell.database.all<{ merchant_id: number }>(
-      'select merchant_id from push_subscriptions order by id',
-    );
-    assert.deepEqual(
-      left.map(({ merchant_id }) => merchant_id),
-      [2],
-    );
-    await ask({ ...QUESTION, conversation_id: 4 }, tokens.borealis);
+    const own = 'select id from push_subscriptions where merchant_id = $1';
+    assert.deepEqual(await deskbell.database.all(own, [shop.id]), []);
+    await ask(undefined, other);
     assert.equal(shown()[0]?.endpoint, shared.endpoint);
   });
 
   it('are turned off in one browser, and tested in all of a person', async () => {
-    assertError(await call(teo.token, 'POST', '/test'), 409, 'CONFLICT');
+    const test = () => shop.post('/alerts/test', undefined, { token: teo.token });
+    assertError(await test(), 409, 'CONFLICT');
     const [one, two] = [await subscribe(teo.token), await subscribe(teo.token)];
-    await subscribe(tokens.aurora);
-    assert.equal((await call(teo.token, 'POST', '/test')).status, 200);
+    await subscribe();
+    assert.equal((await test()).status, 200);
     await deskbell.allSent();
-    assert.deepEqual(
-      shown()
-        .map(({ endpoint }) => endpoint)
-        .sort(),
-      [one.endpoint, two.endpoint].sort(),
-    );
-    for (let n = 0; n < 2; n += 1) {
-      const { status } = await call(teo.token, 'DELETE', '/subscriptions', { endpoint: one.endpoint });
-      assert.equal(status, 200);
-    }
-    assert.equal((await call(teo.token, 'GET', '/settings')).json.devices, 1);
-    // Somebody else's browser stays.
-    await call(tokens.aurora, 'DELETE', '/subscriptions', { endpoint: two.endpoint });
-    assert.equal((await call(teo.token, 'GET', '/settings')).json.devices, 1);
+    assert.deepEqual(new Set(shown().map(({ endpoint }) => endpoint)), new Set([one.endpoint, two.endpoint]));
+    // The second time it is not there any more, and somebody else's browser stays.
+    for (const [{ endpoint }, token] of [
+      [one, teo.token],
+      [one, teo.token],
+      [two, olga],
+    ] as const)
+      assert.equal((await shop.delete('/alerts/subscriptions', { body: { endpoint }, token })).status, 200);
+    assert.equal(await devices(teo.token), 1);
   });
 
   it('go to ten browsers of a person at most', async () => {
     for (let n = 0; n < 10; n += 1) await subscribe(teo.token);
-    const known = await subscribe(tokens.aurora);
-    assertError(await call(teo.token, 'PUT', '/subscriptions', service.browser()), 409, 'CONFLICT');
+    const known = await subscribe();
+    const { token } = teo;
+    assertError(await shop.put('/alerts/subscriptions', service.browser(), { token }), 409, 'CONFLICT');
     // The same browser again is no further one.
-    assert.equal((await call(tokens.aurora, 'PUT', '/subscriptions', known)).status, 200);
-    assert.equal((await call(tokens.aurora, 'GET', '/settings')).json.devices, 1);
+    assert.equal((await shop.put('/alerts/subscriptions', known)).status, 200);
+    assert.equal(await devices(), 1);
   });
 
-  it('have settings for each person, which are checked', async () => {
+  it('have settings for each person, and go to no address that is none', async () => {
     const defaults = {
       push: true,
       hide_text: false,
@@ -275,18 +244,17 @@ onEachEngine('alerts on a device', (engine) => {
       quiet_hours: 'shop',
       what: 'all',
     };
-    const { json } = await call(teo.token, 'GET', '/settings');
-    assert.deepEqual(json, { ...defaults, devices: 0, mail_available: false });
+    const state = { devices: 0, mail_available: false };
+    const { json } = await shop.get('/alerts/settings', { token: teo.token });
+    assert.deepEqual(json, { ...defaults, ...state });
     const quiet_hours = { from: '22:00', to: '07:00', time_zone: 'Europe/Madrid' };
-    const changed = await settings(teo.token, { what: 'mentions', quiet_hours, email_after_minutes: 1440 });
-    assert.equal(changed.status, 200, changed.text);
-    assert.deepEqual((await call(teo.token, 'GET', '/settings')).json, changed.json);
-    assert.deepEqual(
-      [changed.json.what, changed.json.quiet_hours, changed.json.push],
-      ['mentions', quiet_hours, true],
-    );
-    assert.deepEqual((await settings(teo.token, { quiet_hours: null })).json.quiet_hours, null);
-    for (const [change, field] of [
+    const change = { what: 'mentions', quiet_hours, email_after_minutes: 1440 };
+    await settings(teo.token, change);
+    const changed = await shop.get('/alerts/settings', { token: teo.token });
+    assert.deepEqual(changed.json, { ...defaults, ...change, ...state });
+    assert.equal((await settings(teo.token, { quiet_hours: null })).json.quiet_hours, null);
+    assert.deepEqual((await shop.get('/alerts/settings')).json, { ...defaults, ...state });
+    for (const [wrong, field] of [
       [{ what: 'nothing' }, 'what'],
       [{ email_after_minutes: 0 }, 'email_after_minutes'],
       [{ email_after_minutes: 1441 }, 'email_after_minutes'],
@@ -294,10 +262,7 @@ onEachEngine('alerts on a device', (engine) => {
       [{ quiet_hours: { ...quiet_hours, time_zone: 'Mars/Base' } }, 'quiet_hours'],
       [{ quiet_hours: { ...quiet_hours, to: '22:00' } }, 'quiet_hours'],
     ] as const)
-      refuses(await settings(teo.token, change), field);
-  });
-
-  it('go to no address that is none', async () => {
+      refuses(await settings(teo.token, wrong), field);
     const good = service.browser();
     for (const [more, field] of [
       [{ endpoint: 'no address' }, 'endpoint'],
@@ -307,60 +272,53 @@ onEachEngine('alerts on a device', (engine) => {
       [{ keys: { ...good.keys, auth: 'c2hvcnQ' } }, 'keys'],
       [{ keys: { ...good.keys, p256dh: Buffer.alloc(65, 4).toString('base64url') } }, 'keys'],
     ] as const)
-      refuses(await call(teo.token, 'PUT', '/subscriptions', { ...good, ...more }), field);
+      refuses(await shop.put('/alerts/subscriptions', { ...good, ...more }), field);
   });
 
   it('come once, with one key, from several servers', { skip: engine === 'sqlite' }, async () => {
     const second = await startSecondServer(deskbell, SETTINGS);
     try {
-      const servers = [deskbell, second];
-      const token = tokens.aurora;
-      const keys = await Promise.all(servers.map((server) => server.call('GET', `${ALERTS}/key`, { token })));
-      assert.equal(new Set(keys.map(({ text }) => text)).size, 1);
-      await subscribe(token);
-      for (let n = 0; n < 10; n += 1) await raise(servers[n % 2]!, token);
-      for (const server of [...servers, ...servers]) await server.allSent();
+      const key = await second.call('GET', '/api/v1/alerts/key', { token: olga });
+      assert.equal(key.text, (await shop.get('/alerts/key')).text);
+      await subscribe();
+      for (let n = 0; n < 10; n += 1) await shop.raise();
+      for (const server of [deskbell, second, deskbell, second]) await server.allSent();
       const ids = service.requests.map(({ message }) => message.notification_id);
       assert.deepEqual([ids.length, new Set(ids).size], [10, 10]);
     } finally {
       await second.close();
     }
   });
+});
 
-  it('come once if two workers look at the same events', async () => {
-    // Nothing but this test makes alerts of them.
-    const idle = await startDeskbell(engine, { ...SETTINGS, WORKER: 'false' });
-    try {
-      const { database, clock } = idle;
-      const token = await idle.signIn();
-      const body = service.browser();
-      await idle.call('PUT', `${ALERTS}/subscriptions`, { token, body });
-      for (let n = 0; n < 3; n += 1) await raise(idle, token);
-      const log = createLogger({ logLevel: 'silent', logPretty: false });
-      const look = () => dispatchAlerts({ database, log, now: clock.now });
-      await Promise.all(Array.from({ length: 4 }, look));
-      const alerts = await database.all<{ reference: string }>(
-        'select reference from deliveries where merchant_id = 1 and endpoint_id > 1000000',
-      );
-      assert.deepEqual([alerts.length, new Set(alerts.map(({ reference }) => reference)).size], [3, 3]);
-    } finally {
-      await idle.close();
-    }
+onEachEngine('alerts that two workers make of the same events', (engine) => {
+  // Nothing but this test makes alerts of them.
+  const shop = useMerchant(engine, { ...SETTINGS, WORKER: 'false' });
+
+  it('come once', async () => {
+    const service = await startPushService();
+    await shop.put('/alerts/subscriptions', service.browser());
+    await service.close();
+    for (let n = 0; n < 3; n += 1) await shop.raise();
+    const { database, clock } = shop.deskbell;
+    const log = createLogger({ logLevel: 'silent', logPretty: false });
+    await Promise.all([1, 2, 3, 4].map(() => dispatchAlerts({ database, log, now: clock.now })));
+    const alerts = await database.all<{ reference: string }>(
+      'select reference from deliveries where merchant_id = $1 and endpoint_id > 1000000',
+      [shop.id],
+    );
+    assert.deepEqual([alerts.length, new Set(alerts.map(({ reference }) => reference)).size], [3, 3]);
   });
 });
 
 describe('a server on the Internet', () => {
-  const deskbell = useDeskbell('sqlite');
+  const shop = useMerchant('sqlite');
 
   it('sends alerts to no address in a private network', async () => {
-    const token = await deskbell.signIn();
     const service = await startPushService();
     const { keys } = service.browser();
     await service.close();
-    const hosts = ['http://push.example', 'https://127.0.0.1', 'https://[::1]', 'https://localhost'];
-    for (const host of hosts) {
-      const body = { endpoint: `${host}/1`, keys };
-      refuses(await deskbell.call('PUT', `${ALERTS}/subscriptions`, { token, body }), 'endpoint');
-    }
+    for (const host of ['http://push.example', 'https://127.0.0.1', 'https://[::1]', 'https://localhost'])
+      refuses(await shop.put('/alerts/subscriptions', { endpoint: `${host}/1`, keys }), 'endpoint');
   });
 });

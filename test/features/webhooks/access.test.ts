@@ -1,12 +1,14 @@
 // Who may manage webhook endpoints, and where they may be.
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { describe, it } from 'node:test';
+import { openVault } from '../../../src/auth/vault.ts';
 import { readConfig } from '../../../src/config.ts';
-import { createDemoDatabase } from '../../support/databases.ts';
-import { ANSWERED, useHooks, WEBHOOKS } from '../../support/hooks.ts';
+import { newSecretKey } from '../../../src/secrets.ts';
+import { changeEndpoint, type Endpoint } from '../../../src/webhooks/store.ts';
+import { ANSWERED, useHooks } from '../../support/hooks.ts';
 import { useMerchant } from '../../support/merchants.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { assertError, onEachEngine, startDeskbell } from '../../support/server.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 
 onEachEngine('webhook endpoints', (engine) => {
   const hooks = useHooks(engine);
@@ -48,7 +50,7 @@ onEachEngine('webhook endpoints', (engine) => {
   it('of another merchant look like endpoints that do not exist', async () => {
     const { id } = await add();
     const token = await other.token();
-    const calls: [method: string, path: string, body?: object][] = [
+    for (const [method, path, body] of [
       ['GET', ''],
       ['PATCH', '', { enabled: false }],
       ['POST', '/rotate', {}],
@@ -57,8 +59,7 @@ onEachEngine('webhook endpoints', (engine) => {
       ['POST', '/replay', { since: '2026-01-01T00:00:00Z' }],
       ['GET', '/attempts'],
       ['DELETE', ''],
-    ];
-    for (const [method, path, body] of calls)
+    ] as const)
       for (const one of [id, 'x'])
         assertError(await call(method, `/${one}${path}`, { token, body }), 404, 'WEBHOOK_NOT_FOUND');
     for (const one of [987_654_321, '0', '1e1'])
@@ -117,63 +118,51 @@ onEachEngine('webhook endpoints', (engine) => {
   });
 });
 
-onEachEngine('webhook endpoints in a private network', (engine) => {
-  it('are refused, by address and by name, unless that is allowed', async () => {
+describe('webhook endpoints in a private network', () => {
+  const shop = useMerchant('sqlite', { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'false' });
+
+  it('are refused, by address and by name, and not called', async () => {
     const receiver = await startReceiver();
-    const database = await createDemoDatabase(engine, 'weak');
-    const start = (allowed: boolean) =>
-      startDeskbell(engine, { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: String(allowed) }, database);
-    let deskbell = await start(true);
-    try {
-      let token = await deskbell.signIn();
-      const add = (url: string) => deskbell.call('POST', WEBHOOKS, { token, body: { url } });
-      const named = `http://localhost:${receiver.port}/`;
-      const { json } = await add(named);
-      await deskbell.close();
-      deskbell = await start(false);
-      token = await deskbell.signIn();
-      for (const url of [
-        ...['http://shop.example/', receiver.url, 'https://10.0.0.1/', 'https://[::1]/'],
-        ...[named, 'https://LOCALHOST/', 'https://localhost./', 'http://shop.localhost/'],
-      ])
-        assertError(await add(url), 422, 'VALIDATION_ERROR', 'url');
-      for (const url of ['https://notlocalhost/', 'https://localhost.example/'])
-        assert.equal((await add(url)).status, 200);
-      await deskbell.call('POST', `${WEBHOOKS}/${json.id}/test`, { token });
-      await deskbell.allSent();
-      const log = await deskbell.call('GET', `${WEBHOOKS}/${json.id}/attempts`, { token });
-      assert.equal(log.json.attempts[0].last_code, 'ADDRESS_REFUSED');
-      assert.equal(receiver.received.length, 0);
-    } finally {
-      await deskbell.close();
-      await database.remove();
-      await receiver.close();
-    }
+    const add = (url: string) => shop.post('/webhooks', { url });
+    const named = `http://localhost:${receiver.port}/`;
+    for (const url of [
+      ...['http://shop.example/', receiver.url, 'https://10.0.0.1/', 'https://[::1]/'],
+      ...[named, 'https://LOCALHOST/', 'https://localhost./', 'http://shop.localhost/'],
+    ])
+      assertError(await add(url), 422, 'VALIDATION_ERROR', 'url');
+    const [{ json }, { status }] = [
+      await add('https://notlocalhost/'),
+      await add('https://localhost.example/'),
+    ];
+    assert.equal(status, 200);
+    // As if its name had another address now.
+    const { database, config, clock } = shop.deskbell;
+    const move = ({ settings }: Endpoint) => ({ settings: { ...settings, url: named } });
+    await database.transaction((tx) =>
+      changeEndpoint(tx, openVault(config), shop.id, json.id, move, clock.now()),
+    );
+    await shop.post(`/webhooks/${json.id}/test`);
+    await shop.deskbell.allSent();
+    const { attempts } = (await shop.get(`/webhooks/${json.id}/attempts`)).json;
+    assert.deepEqual([attempts[0].last_code, receiver.received], ['ADDRESS_REFUSED', []]);
+    await receiver.close();
   });
 
-  it('are allowed by default only on a server that nobody else can reach', async () => {
-    const { env, remove } = await createDemoDatabase(engine, 'weak');
-    try {
-      const { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: _, ...unset } = env;
-      const allows = (settings: Record<string, string>) =>
-        readConfig({ ...unset, ...settings }).webhookEndpointsAllowPrivate;
-      // PostgreSQL may have servers and workers with other settings.
-      const ifEmbedded = engine === 'sqlite';
-      const PUBLIC_URL = 'https://desk.shop.example';
-      for (const [settings, allowed] of [
-        [{}, ifEmbedded],
-        [{ PUBLIC_URL: 'http://localhost:8000', ALLOWED_HOSTS: '127.0.0.1' }, ifEmbedded],
-        [{ PUBLIC_URL }, false],
-        [{ ALLOWED_HOSTS: 'desk.shop.example' }, false],
-        [{ TRUST_PROXY: '1' }, false],
-        [{ HOST: '0.0.0.0', DEMO: 'false' }, false],
-        [{ PUBLIC_URL, WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true' }, true],
-        [{ WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'false' }, false],
-      ] as const)
-        assert.equal(allows(settings), allowed, JSON.stringify(settings));
-      assert.equal(readConfig({ NODE_ENV: 'production' }).webhookEndpointsAllowPrivate, false);
-    } finally {
-      await remove();
-    }
+  it('are allowed by default only on a server that nobody else can reach', () => {
+    const PUBLIC_URL = 'https://desk.shop.example';
+    for (const [settings, allowed] of [
+      [{}, true],
+      [{ PUBLIC_URL: 'http://localhost:8000', ALLOWED_HOSTS: '127.0.0.1' }, true],
+      // It may have servers and workers with other settings.
+      [{ DATABASE_URL: 'postgres://localhost/desk', SECRET_KEY: newSecretKey() }, false],
+      [{ PUBLIC_URL }, false],
+      [{ ALLOWED_HOSTS: 'desk.shop.example' }, false],
+      [{ TRUST_PROXY: '1' }, false],
+      [{ HOST: '0.0.0.0', DEMO: 'false' }, false],
+      [{ NODE_ENV: 'production' }, false],
+      [{ PUBLIC_URL, WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true' }, true],
+      [{ WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'false' }, false],
+    ] as const)
+      assert.equal(readConfig(settings).webhookEndpointsAllowPrivate, allowed, JSON.stringify(settings));
   });
 });

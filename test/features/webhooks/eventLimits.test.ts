@@ -3,18 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freePort } from '../../../scripts/services.ts';
 import { EVENTS, type Listener, listen } from '../../support/listening.ts';
-import {
-  AURORA,
-  addUser,
-  assertError,
-  BOREALIS,
-  type Deskbell,
-  redisUrl,
-  startDeskbell,
-  useDeskbell,
-} from '../../support/server.ts';
+import { type Merchant, useMerchant } from '../../support/merchants.ts';
+import { assertError, BOREALIS, type Deskbell, redisUrl, useDeskbell } from '../../support/server.ts';
 
 const PER_USER = 2;
 const PER_MERCHANT = 3;
@@ -33,6 +24,8 @@ async function open(deskbell: Deskbell, token: string): Promise<Listener> {
   opened.push(listener);
   return listener;
 }
+const openAll = (deskbell: Deskbell, token: string, count = PER_USER) =>
+  Promise.all(Array.from({ length: count }, () => open(deskbell, token)));
 
 /** The server notices a closed stream a moment later. */
 async function openSoon(deskbell: Deskbell, token: string): Promise<void> {
@@ -43,80 +36,59 @@ async function openSoon(deskbell: Deskbell, token: string): Promise<void> {
   }
 }
 
-async function assertRefused(
-  deskbell: Deskbell,
-  token: string,
-  whose: 'user or key' | 'merchant',
-  max: number,
-) {
+async function assertRefused(deskbell: Deskbell, token: string, whose: 'user or key' | 'merchant') {
   const response = await fetch(deskbell.url + EVENTS, { headers: { authorization: `Bearer ${token}` } });
   const { status, headers } = response;
   // An accepted stream does not end.
   if (status === 200) await response.body?.cancel();
   assert.equal(status, 429);
   const text = await response.text();
-  const reply = { status, headers, text, json: JSON.parse(text) };
-  assertError(reply, 429, 'RATE_LIMITED');
+  assertError({ status, headers, text, json: JSON.parse(text) }, 429, 'RATE_LIMITED');
   assert.equal(headers.get('retry-after'), '10');
-  assert.match(reply.json.detail, new RegExp(`^This ${whose} has ${max} open event streams`));
+  const max = whose === 'merchant' ? PER_MERCHANT : PER_USER;
+  assert.match(text, new RegExp(`This ${whose} has ${max} open event streams`));
 }
 
 describe('the limits of event streams', () => {
-  const deskbell = useDeskbell('sqlite', SETTINGS);
+  const shop = useMerchant('sqlite', SETTINGS);
+  const other = useMerchant('sqlite', SETTINGS);
+  const unlimited = useMerchant('sqlite', { EVENT_STREAMS_PER_USER: '0', EVENT_STREAMS_PER_MERCHANT: '0' });
   afterEach(closeAll);
+  const newTokenOf = ({ deskbell, owner }: Merchant) => deskbell.signIn(owner.email, owner.password);
 
   it('a user may open so many, with any token; a closed one makes room', async () => {
-    const tokens = [await deskbell.signIn(), await deskbell.signIn()];
-    const [first] = [await open(deskbell, tokens[0]!), await open(deskbell, tokens[0]!)];
-    for (const token of tokens) await assertRefused(deskbell, token, 'user or key', PER_USER);
-    first.stop();
-    await openSoon(deskbell, tokens[1]!);
-    await assertRefused(deskbell, tokens[0]!, 'user or key', PER_USER);
+    const { deskbell } = shop;
+    const [token, second] = [await newTokenOf(shop), await newTokenOf(shop)];
+    const [first] = await openAll(deskbell, token);
+    for (const one of [token, second]) await assertRefused(deskbell, one, 'user or key');
+    first!.stop();
+    await openSoon(deskbell, second);
+    await assertRefused(deskbell, token, 'user or key');
   });
 
   it('all users of a merchant together may open so many, and other merchants have their own', async () => {
-    const user = await addUser(deskbell);
-    const [one, two] = [await deskbell.signIn(), await deskbell.signIn(user.email)];
-    for (let n = 0; n < PER_USER; n += 1) await openSoon(deskbell, one);
-    for (let n = PER_USER; n < PER_MERCHANT; n += 1) await openSoon(deskbell, two);
-    await assertRefused(deskbell, two, 'merchant', PER_MERCHANT);
-    await open(deskbell, await deskbell.signIn(BOREALIS.email, BOREALIS.password));
+    const { token } = await shop.colleague();
+    for (let n = 0; n < PER_USER; n += 1) await openSoon(shop.deskbell, await shop.token());
+    await openSoon(shop.deskbell, token);
+    await assertRefused(shop.deskbell, token, 'merchant');
+    await open(other.deskbell, await newTokenOf(other));
   });
 
-  it('many at the same time do not get around the limit', async () => {
-    const user = await addUser(deskbell);
-    await openSoon(deskbell, await deskbell.signIn(user.email));
-    closeAll();
-    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-    const results = await Promise.allSettled(Array.from({ length: 12 }, () => open(deskbell, token)));
+  it('many at the same time do not get around the limit, and 0 turns it off', async () => {
+    const { token } = await other.colleague();
+    const results = await Promise.allSettled(Array.from({ length: 12 }, () => open(other.deskbell, token)));
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, PER_USER);
+    await openAll(unlimited.deskbell, await unlimited.token(), 25);
   });
+});
 
-  it('0 turns them off', async () => {
-    const unlimited = await startDeskbell('sqlite', {
-      EVENT_STREAMS_PER_USER: '0',
-      EVENT_STREAMS_PER_MERCHANT: '0',
-    });
-    try {
-      const token = await unlimited.signIn();
-      await Promise.all(Array.from({ length: 25 }, () => open(unlimited, token)));
-      closeAll();
-    } finally {
-      await unlimited.close();
-    }
-  });
+describe('the limits of event streams while Redis cannot be reached', () => {
+  const shop = useMerchant('sqlite', { ...SETTINGS, REDIS_URL: 'redis://127.0.0.1:1' });
+  afterEach(closeAll);
 
-  it('hold in each process while Redis cannot be reached', async () => {
-    const REDIS_URL = `redis://127.0.0.1:${await freePort()}`;
-    const alone = await startDeskbell('sqlite', { ...SETTINGS, REDIS_URL });
-    try {
-      const token = await alone.signIn();
-      for (let n = 0; n < PER_USER; n += 1) await open(alone, token);
-      await assertRefused(alone, token, 'user or key', PER_USER);
-      closeAll();
-    } finally {
-      await alone.close();
-    }
+  it('hold in each process', async () => {
+    await openAll(shop.deskbell, await shop.token());
+    await assertRefused(shop.deskbell, await shop.token(), 'user or key');
   });
 });
 
@@ -132,11 +104,8 @@ function withRedis(url: string): void {
     it('two servers share the limits', async () => {
       const [here, there] = [await one.signIn(), await two.signIn()];
       const [first] = [await open(one, here), await open(two, there)];
-      await assertRefused(one, here, 'user or key', PER_USER);
-      await assertRefused(two, there, 'user or key', PER_USER);
-      const [mine, theirs] = [await addUser(one), await addUser(two)];
-      await open(two, await two.signIn(theirs.email, AURORA.password));
-      await assertRefused(one, await one.signIn(mine.email), 'merchant', PER_MERCHANT);
+      await assertRefused(one, here, 'user or key');
+      await assertRefused(two, there, 'user or key');
       first.stop();
       await openSoon(two, there);
     });
@@ -146,16 +115,14 @@ function withRedis(url: string): void {
       try {
         const keys = [`${issuer}:streams:user:2`, `${issuer}:streams:merchant:2`] as const;
         for (const key of keys) await redis.zadd(key, 1, 'dead', 1, 'dead too');
-        const token = await one.signIn(BOREALIS.email, BOREALIS.password);
-        for (let n = 0; n < PER_USER; n += 1) await open(one, token);
+        await openAll(one, await one.signIn(BOREALIS.email, BOREALIS.password));
         for (const key of keys) {
           assert.equal(await redis.zcard(key), PER_USER);
           const leftMs = await redis.pttl(key);
           assert.ok(leftMs > 0 && leftMs <= 60_000, `${leftMs} ms`);
           const leases = await redis.zrange(key, '0', '-1', 'WITHSCORES');
-          for (const until of leases.filter((_, index) => index % 2 === 1)) {
+          for (const until of leases.filter((_, index) => index % 2 === 1))
             assert.ok(Number(until) <= Date.now() + 60_000, until);
-          }
         }
       } finally {
         redis.disconnect();

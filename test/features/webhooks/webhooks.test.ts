@@ -5,7 +5,7 @@ import { enqueueEvents } from '../../../src/delivery/queue/endpointEvents.ts';
 import { ANSWERED, useHooks } from '../../support/hooks.ts';
 import { type ReceivedCall, startReceiver } from '../../support/receiver.ts';
 import { assertError, onEachEngine } from '../../support/server.ts';
-import { until } from '../../support/shops.ts';
+import { accept, range, until } from '../../support/shops.ts';
 
 const DAY = 86_400;
 
@@ -45,8 +45,7 @@ onEachEngine('webhook endpoints', (engine) => {
       assert.deepEqual(Object.keys(one.json), ['type', 'timestamp', 'data']);
       assert.equal(one.headers['content-type'], 'application/json');
     }
-    const { json } = received.find((one) => one.json.type === 'notification.answered')!;
-    assert.equal(json.data.answer, 'Yes, a Colombian one.');
+    assert.deepEqual(textsOf(received).at(0), 'Yes, a Colombian one.');
     assert.equal(new Set(received.map(idOf)).size, 4);
   });
 
@@ -75,9 +74,8 @@ onEachEngine('webhook endpoints', (engine) => {
     assert.notEqual((await read(id)).failing_since, null);
     responds(200);
     await deskbell.clock.advance(6);
-    const [second, ...rest] = await sent();
-    assert.equal(rest.length, 0);
-    assert.deepEqual([first!.body, idOf(first!)], [second!.body, idOf(second!)]);
+    const repeated = (await sent()).map((one) => [one.body, idOf(one)]);
+    assert.deepEqual(repeated, [[first!.body, idOf(first!)]]);
     const [one] = await attempts(id);
     assert.deepEqual(
       [one.state, one.attempts, one.last_code, one.webhook_id, one.event_id],
@@ -150,9 +148,8 @@ onEachEngine('webhook endpoints', (engine) => {
     await answer('One.');
     await sent();
     const stopped = await read(id);
-    assert.equal(stopped.enabled, false);
+    assert.deepEqual([stopped.enabled, stopped.stopped_at === null], [false, false]);
     assert.match(stopped.stop_reason, /410/);
-    assert.notEqual(stopped.stopped_at, null);
     assert.ok(deskbell.logged.some((line) => /"level":"error".*the channel is stopped/.test(line)));
     const audit = await shop.get('/audit?what=webhook.stopped');
     assert.match(audit.text, new RegExp(`"webhook_id":${id}\\b`));
@@ -196,7 +193,7 @@ onEachEngine('webhook endpoints', (engine) => {
         return hooks.receiver.received.length === 4 && left.length === 0;
       });
       await until('the one that does not answer is called', () => open.length > 0);
-      hanging.answer = (response) => response.writeHead(204).end();
+      hanging.answer = accept;
       for (const finish of open) finish();
       await deskbell.allSent();
       assert.equal(new Set(hanging.received.map(idOf)).size, 16);
@@ -234,30 +231,24 @@ onEachEngine('webhook endpoints', (engine) => {
     await sent();
     await deskbell.clock.advance(6);
     await sent();
-    const now = deskbell.clock.now().toISOString();
-    for (const one of await attempts(id))
-      assert.deepEqual([one.attempts, one.next_attempt_at > now], [2, true]);
+    for (const one of await attempts(id)) assert.equal(one.attempts, 2);
     responds(204);
     return { id, since };
   }
   const moved = () => ({ url: `${hooks.receiver.url}/new` });
 
-  it('get what waits at once when they have a new address or are turned off and on', async () => {
-    for (const isMoved of [true, false]) {
+  it('get what waits at once when they have a new address or are turned off and on, not after another change', async () => {
+    for (const repair of [moved(), { enabled: true }]) {
       const { id } = await failing(['One.', 'Two.']);
-      for (const body of isMoved ? [moved()] : [{ enabled: false }, { enabled: true }])
+      const others = [{ description: 'Ours' }, { url: hooks.receiver.url }];
+      for (const body of 'url' in repair ? others : [{ enabled: false }])
         assert.equal((await change(id, body)).status, 200);
+      assert.deepEqual(await sent(), []);
+      assert.equal((await change(id, repair)).status, 200);
       assert.deepEqual(textsOf(await sent()), ['One.', 'Two.']);
       for (const one of await attempts(id)) assert.deepEqual([one.state, one.attempts], ['sent', 3]);
       await call('DELETE', `/${id}`);
     }
-  });
-
-  it('get no event earlier because of another change', async () => {
-    const { id } = await failing(['One.']);
-    for (const body of [{ description: 'Ours' }, { url: hooks.receiver.url }, { enabled: false }])
-      await change(id, body);
-    assert.deepEqual(await sent(), []);
   });
 
   it('get one waiting event at once with its id, and all since a time, each once', async () => {
@@ -272,34 +263,19 @@ onEachEngine('webhook endpoints', (engine) => {
     assert.equal((await attempts(id)).length, 4);
   });
 
-  it('get what waits although their queue is full, in parts if it is much', async () => {
+  it('get what waits although their queue is full', async () => {
     const { id, since } = await failing(['One.']);
     const { database, clock } = deskbell;
     const [{ event_id }] = await attempts(id);
     const later = new Date(clock.now().getTime() + 3_600_000);
-    const body = JSON.stringify({ type: 'webhook.test', timestamp: since, data: {} });
-    for (let batch = 0; batch < 11; batch += 1) {
-      const events = Array.from({ length: 100 }, (_, n) => ({
-        ...{ endpointId: id, webhookId: `evt_${shop.id}_many_${batch}_${n}`, eventId: null },
-        ...({ type: 'webhook.test', body } as const),
-      }));
-      await database.transaction((tx) => enqueueEvents(tx, shop.id, events, later));
-    }
+    const events = range(0, 1000).map((n) => ({
+      ...{ endpointId: id, webhookId: `evt_${shop.id}_many_${n}`, eventId: null },
+      ...{ type: 'webhook.test', body: JSON.stringify({ type: 'webhook.test', timestamp: since, data: {} }) },
+    }));
+    await database.transaction((tx) => enqueueEvents(tx, shop.id, events, later));
     assertError(await call('POST', `/${id}/test`), 409, 'CONFLICT');
     assert.equal((await call('POST', `/${id}/replay`, { body: { event_id } })).status, 200);
     assert.deepEqual(textsOf(await sent()), ['One.']);
-
-    // The first answer turns it off, so that the others stay in the queue.
-    responds(410);
-    const due = `select id from deliveries where endpoint_id = $1 and state = 'queued' and due_at <= $2`;
-    const countDue = async () => {
-      await sent();
-      return (await database.all(due, [id, clock.now().toISOString()])).length;
-    };
-    assert.equal((await call('POST', `/${id}/replay`, { body: { since } })).status, 200);
-    assert.equal(await countDue(), 1000);
-    assert.equal((await change(id, { enabled: true })).status, 200);
-    assert.equal(await countDue(), 1100);
   });
 
   it('get the event at once whose attempt at the old address was still running', async () => {
@@ -320,19 +296,5 @@ onEachEngine('webhook endpoints', (engine) => {
     );
     const { enabled, failing_since } = await read(id);
     assert.deepEqual([enabled, failing_since], [true, null]);
-  });
-
-  it('show no time for an event that is held behind a copy of it', async () => {
-    const { id } = await failing(['One.']);
-    const [first] = await attempts(id);
-    const { webhook_id: webhookId, event_id: eventId, type } = first;
-    const copy = { endpointId: id, webhookId, eventId, type, body: '{}' };
-    const at = deskbell.clock.now();
-    await deskbell.database.transaction((tx) => enqueueEvents(tx, shop.id, [copy], at));
-    // Wakes the worker, which finds that it is held.
-    await change(id, { description: 'Ours' });
-    await sent();
-    const times = (await attempts(id)).map((one: { next_attempt_at: string }) => one.next_attempt_at);
-    assert.deepEqual(times, [null, first.next_attempt_at]);
   });
 });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { openVault } from '../../../src/auth/vault.ts';
-import type { MerchantId } from '../../../src/contract/ids.ts';
 import { customerMessages } from '../../../src/conversations/received.ts';
 import { upsertConversation } from '../../../src/conversations/store.ts';
 import { removeExpired } from '../../../src/database/expiry.ts';
@@ -13,6 +12,7 @@ import {
 } from '../../../src/delivery/channels/whatsapp/inbound.ts';
 import { createLogger } from '../../../src/log.ts';
 import { onEachEngine } from '../../support/server.ts';
+import { AURORA_ID } from '../../support/shops.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
 
 const DAY_SECONDS = 24 * 3600;
@@ -49,12 +49,7 @@ onEachEngine('an update from WhatsApp’s webhook', (engine) => {
       [id],
     );
     const { key } = await whatsapp.row(id);
-    const errors = [{ code: 130429 }];
-    await meta.report(
-      { wamid: 'wamid.1', key, to: '+1', type: 'text', content: '', atMs: 0, withheld: false, body: {} },
-      'failed',
-      { errors },
-    );
+    await meta.report({ wamid: 'wamid.1', key, to: '+1' }, 'failed', { errors: [{ code: 130429 }] });
     await Promise.all([work(), work(), work(), work()]);
     assert.equal(await count('inbound_updates where done_at is null'), 0);
     const { state, attempts, last_code, channel_message_id } = await whatsapp.row(id);
@@ -66,12 +61,8 @@ onEachEngine('an update from WhatsApp’s webhook', (engine) => {
     const { deskbell, meta } = whatsapp;
     const { database, clock } = deskbell;
     const phone = newPhone();
-    const { id } = await upsertConversation(
-      database,
-      1 as MerchantId,
-      { reference: null, name: 'Ana', phone },
-      clock.now(),
-    );
+    const customer = { reference: null, name: 'Ana', phone };
+    const { id } = await upsertConversation(database, AURORA_ID, customer, clock.now());
     await meta.customerWrites(phone, { text: { body: 'All or nothing.' } });
     const failing: InboundParts['customerMessages'] = {
       ...customerMessages,

@@ -21,7 +21,7 @@ onEachEngine('a status from WhatsApp', (engine) => {
 
   it('never moves a delivery back, even if statuses come late, twice or out of order', async () => {
     const { id, sent } = await sentMessage();
-    const STEPS = [
+    for (const [status, expected] of [
       ['delivered', 'delivered'],
       ['sent', 'delivered'],
       ['delivered', 'delivered'],
@@ -29,8 +29,7 @@ onEachEngine('a status from WhatsApp', (engine) => {
       ['read', 'read'],
       ['delivered', 'read'],
       ['failed', 'read'],
-    ] as const;
-    for (const [status, expected] of STEPS) {
+    ] as const) {
       await report(sent, status, { errors: [{ code: 131026 }] });
       assert.equal(await state(id), expected, status);
     }
@@ -72,10 +71,7 @@ onEachEngine('a status from WhatsApp', (engine) => {
 
   it('may come before the response to the send', async () => {
     const { meta } = whatsapp;
-    for (const [status, expected] of [
-      ['delivered', 'delivered'],
-      ['failed', 'failed'],
-    ] as const) {
+    for (const status of ['delivered', 'failed'] as const) {
       const phone = await whatsapp.customerWrites();
       const answered = Promise.withResolvers<void>();
       meta.next({ answersAfter: answered.promise });
@@ -87,7 +83,7 @@ onEachEngine('a status from WhatsApp', (engine) => {
       await until('the status is processed', async () => (await whatsapp.row(id)).state !== 'sending');
       answered.resolve();
       await whatsapp.quiet();
-      assert.equal(await state(id), expected);
+      assert.equal(await state(id), status);
     }
   });
 });

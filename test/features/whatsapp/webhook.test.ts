@@ -144,13 +144,13 @@ onEachEngine('the WhatsApp webhook', (engine) => {
       assert.deepEqual([reply.status, reply.text], [200, '1158201444']);
       assert.equal(reply.headers.get('content-type'), 'text/plain; charset=utf-8');
     }
-    const wrong: Record<string, string>[] = [
+    for (const query of [
       { ...right, 'hub.verify_token': 'guess' },
       right,
       { 'hub.mode': 'subscribe', 'hub.verify_token': META.verifyToken },
       { ...right, 'hub.mode': 'unsubscribe', 'hub.verify_token': META.verifyToken },
-    ];
-    for (const query of wrong) assertError(await verify(query), 403, 'FORBIDDEN');
+    ])
+      assertError(await verify(query), 403, 'FORBIDDEN');
     const twice = `hub.mode=subscribe&hub.challenge=1&hub.verify_token=a&hub.verify_token=${META.verifyToken}`;
     assertError(await whatsapp.deskbell.call('GET', `${WEBHOOK}?${twice}`), 403, 'FORBIDDEN');
   });
@@ -169,7 +169,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     const body = bodyWith({ messages: [message(phone)] });
     const { 'x-hub-signature-256': good = '' } = signed(body)[1];
     const before = await updates();
-    const signatures = [
+    for (const signature of [
       signed(body, 'a secret of nobody’s')[1]['x-hub-signature-256']!,
       signed(`${body} `)[1]['x-hub-signature-256']!,
       good.replace('sha256=', 'sha1='),
@@ -177,8 +177,8 @@ onEachEngine('the WhatsApp webhook', (engine) => {
       `${good}00`,
       'sha256=',
       '',
-    ];
-    for (const signature of signatures) await refuses(body, { 'x-hub-signature-256': signature });
+    ])
+      await refuses(body, { 'x-hub-signature-256': signature });
     assertError(await whatsapp.deskbell.call('POST', WEBHOOK, { body }), 403, 'FORBIDDEN');
     assert.deepEqual([await windowOf(phone), await updates()], [undefined, before]);
     const inCapitals = good.replace(/[a-f]/g, (c) => c.toUpperCase()).replace('SHA', 'sha');
@@ -189,24 +189,23 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     const phone = newPhone();
     const { text, ...odd } = message(phone);
     const before = await updates();
-    const values: unknown[] = [
-      { messages: [{ ...odd, from: undefined, from_user_id: 'US.13491208655302741918' }] },
-      { messages: ['+1 (2)', null].map((from) => ({ ...odd, from })) },
-      { messages: [{ ...odd, timestamp: 'soon' }] },
-      { messages: [{ ...odd, timestamp: '9'.repeat(30) }, { ...odd, id: undefined }, null, 7, 'x', [[]]] },
+    const values: Record<string, unknown>[] = [
+      { messages: ['+1 (2)', null, undefined].map((from) => ({ ...odd, from })) },
+      {
+        messages: [{ ...odd, timestamp: 'soon' }, { ...odd, timestamp: '9'.repeat(30) }, null, 7, 'x', [[]]],
+      },
       { messages: { 0: odd }, statuses: 'sent', calls: null, errors: [{ code: 1 }] },
       { statuses: [null, {}, { id: 'w', status: 'sent' }, { id: 'w', status: 'deleted', timestamp: '1' }] },
       { statuses: ['w\u0000', 'x'.repeat(9000)].map((id) => ({ id, status: 'sent', timestamp: '1' })) },
+      { metadata: null, messages: [odd] },
     ];
-    const bodies = [
-      ...values.map((value) => bodyWith(value as Record<string, unknown>)),
+    const deep = 200_000;
+    for (const body of [
+      ...values.map((value) => bodyWith(value)),
       ...['{}', '[]', 'null', '7', '"x"', '{"entry":{}}', '{"entry":[null,{"changes":[null,{"value":[]}]}]}'],
-      bodyWith({ metadata: null, messages: [odd] }),
-      ...[5000, 200_000].map(
-        (n) => `{"__proto__":{},"entry":[{"changes":${'['.repeat(n)}${']'.repeat(n)}}]}`,
-      ),
-    ];
-    for (const body of bodies) await accepts(body);
+      `{"__proto__":{},"entry":[{"changes":${'['.repeat(deep)}${']'.repeat(deep)}}]}`,
+    ])
+      await accepts(body);
     await whatsapp.quiet();
     assert.deepEqual([await updates(), await windowOf(phone)], [before, undefined]);
     for (const body of [' ', '{', 'hub=1', messages(2001)])

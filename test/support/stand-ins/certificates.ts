@@ -1,13 +1,12 @@
-/** Certificates for localhost, valid for a hundred years. They protect nothing: their keys are public. */
-export const CERTIFICATES = {
-  trusted: {
-    key: `-----BEGIN PRIVATE KEY-----
+/** A certificate for localhost, valid for a hundred years. It protects nothing: its key is public. */
+export const CERTIFICATE = {
+  key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgPy4w4ai2i5cPO0B6
 7F+72TT/xd3jLtmBqQ8hlazommihRANCAARu3ann36g1vTveQQVyiazblUD5+CDh
 4f7h6aNA7fCvua+yMd+aEoCutXT4936bzx39NbU4y7cF9CJLFcoDIXVJ
 -----END PRIVATE KEY-----
 `,
-    cert: `-----BEGIN CERTIFICATE-----
+  cert: `-----BEGIN CERTIFICATE-----
 MIIBmjCCAUGgAwIBAgIUHcHVSgcTMF8RcCS7DAVxQS9Yzk4wCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTExNzA2MTY1NFoYDzIxMjYxMDI0
 MDYxNjU0WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
@@ -19,25 +18,4 @@ zj0EAwIDRwAwRAIgBhIOzGIUyt/Rh7QEiB5QThsq0+AbOlRx8UkVGlYmzocCIEBD
 4zi6XmPdwQM2AlgsUkM8qwyGIAA1JE2wRFmrb/qF
 -----END CERTIFICATE-----
 `,
-  },
-  stranger: {
-    key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgSPqKtHk8K4V5qB2E
-cmkHetu0+nyWCAtC4nVC7E0GnRyhRANCAASMKpp6xkKTbpjXnEBTYnDzLW65M0xL
-mnJsrDmRv4KsTbIZfbvm83zx2CJAG3qO5y97QBEE12oreoXkyaZBNaJm
------END PRIVATE KEY-----
-`,
-    cert: `-----BEGIN CERTIFICATE-----
-MIIBmzCCAUGgAwIBAgIULWTTXRTZ52+3iAQsTf9DpKlQWZowCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTExNzA2MTY1NFoYDzIxMjYxMDI0
-MDYxNjU0WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAASMKpp6xkKTbpjXnEBTYnDzLW65M0xLmnJsrDmRv4KsTbIZfbvm83zx
-2CJAG3qO5y97QBEE12oreoXkyaZBNaJmo28wbTAdBgNVHQ4EFgQUm42UQHoBZYdR
-vxr5RlTPk/x+PDYwHwYDVR0jBBgwFoAUm42UQHoBZYdRvxr5RlTPk/x+PDYwDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDSAAwRQIhAIL+RrLxYBfsolPDKj7h4sqLBMM8f5Cb6YFhrtuJurH7AiAm
-yW+6dPtpF/g7K0VQ3wT3yJdWvtHxU5FSPCn7wNzrCQ==
------END CERTIFICATE-----
-`,
-  },
 };

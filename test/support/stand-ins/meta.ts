@@ -27,7 +27,11 @@ export interface Meta {
   /** Reports a message of the customer, which opens the 24-hour window. */
   customerWrites(phone: string, message?: Record<string, unknown>): Promise<void>;
   /** Reports a status, once per call. */
-  report(message: Accepted, status: Status, extra?: Record<string, unknown>): Promise<void>;
+  report(
+    message: Pick<Accepted, 'wamid' | 'key' | 'to'>,
+    status: Status,
+    extra?: Record<string, unknown>,
+  ): Promise<void>;
   /** Resolves when all automatic webhooks have arrived. */
   reported(): Promise<void>;
   close(): Promise<void>;

@@ -10,7 +10,7 @@ import type { MerchantId } from '../../../contract/ids.ts';
 import type { Database } from '../../../database/database.ts';
 import { migrate } from '../../../database/migrate.ts';
 import { openDatabase } from '../../../database/open.ts';
-import type { Channel, Outgoing } from '../channel.ts';
+import type { Channel, Outgoing, SendResult } from '../channel.ts';
 import { onOneLine, openWhatsApp } from './channel.ts';
 import { classify } from './errors.ts';
 
@@ -42,6 +42,12 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const SETTINGS = {
+  ...{ version: 'v23.0', phoneNumberId: '12345', template: undefined, templateLanguage: 'en' },
+  ...{ token: 'a-very-secret-token', appSecret: 'app-secret-app-secret', verifyToken: 'verify-me' },
+};
+const partsOf = (timeoutMs: number) => ({ database, now: () => new Date(), timeoutMs });
+
 /** Answers that never come or never end: only these get a short time-out. */
 const silent: RequestListener = () => {};
 const stoppingHalfWay: RequestListener = (_request, response) =>
@@ -61,19 +67,9 @@ async function against<T>(
     return new Promise((resolve) => server.close(resolve));
   };
   if (answer === 'no server') await close();
-  const settings = {
-    baseUrl: `http://127.0.0.1:${port}/`,
-    version: 'v23.0',
-    phoneNumberId: '12345',
-    token: 'a-very-secret-token',
-    appSecret: 'app-secret-app-secret',
-    verifyToken: 'verify-me',
-    template: undefined,
-    templateLanguage: 'en',
-  };
-  const parts = { database, now: () => new Date(), timeoutMs };
+  const channel = openWhatsApp({ ...SETTINGS, baseUrl: `http://127.0.0.1:${port}/` }, partsOf(timeoutMs));
   try {
-    return await work(openWhatsApp(settings, parts));
+    return await work(channel);
   } finally {
     await close();
   }
@@ -111,22 +107,8 @@ describe('a send over WhatsApp', () => {
   }
 
   it('knows that nothing was sent to an unknown host', async () => {
-    const result = await against('no server', () =>
-      openWhatsApp(
-        {
-          baseUrl: 'http://nowhere.invalid',
-          version: 'v23.0',
-          phoneNumberId: '1',
-          token: 't',
-          appSecret: '',
-          verifyToken: '',
-          template: undefined,
-          templateLanguage: 'en',
-        },
-        { database, now: () => new Date(), timeoutMs: 60_000 },
-      ).send(MESSAGE, 'text'),
-    );
-    assert.equal(result.outcome, 'retry');
+    const channel = openWhatsApp({ ...SETTINGS, baseUrl: 'http://nowhere.invalid' }, partsOf(60_000));
+    assert.equal((await channel.send(MESSAGE, 'text')).outcome, 'retry');
   });
 
   it('puts a template’s parameter on one line', () => {
@@ -157,6 +139,31 @@ describe('the check of a WhatsApp number', () => {
 });
 
 describe('the table of errors', () => {
+  it('has an outcome and a reason for each code', () => {
+    for (const [outcome, reason, codes] of [
+      ['retry', undefined, [4, 80007, 130429, 131000, 131016, 131056, 131057]],
+      ['window_closed', undefined, [131047]],
+      ['wait_a_day', /in a day/, [131049]],
+      ['failed', /in this form/, [100, 131008, 131009]],
+      ['failed', /cannot deliver to this number/, [131026]],
+      ['failed', /does not want/, [131050]],
+      ['failed', /kind of message/, [131051]],
+      ['failed', /number of parameters/, [132000]],
+      ['failed', /does not exist/, [132001]],
+      ['failed', /parameter/, [132012]],
+      ['failed', /paused/, [132015]],
+      ['failed', /disabled/, [132016]],
+      ['failed', /refused/, [987654]],
+      ['channel_stopped', /token/, [3, 10, 190, 200, 299, 131005]],
+      ['channel_stopped', /restricted|payment|blocked/, [368, 131031, 131042, 131048]],
+    ] as const)
+      for (const code of codes) {
+        const result: SendResult & { reason?: string } = classify(code, 400, 1);
+        assert.deepEqual([result.outcome, 'code' in result && result.code], [outcome, String(code)]);
+        assert.match(result.reason ?? '', reason ?? /^$/);
+      }
+  });
+
   it('multiplies the pause of a pair by four, up to an hour', () => {
     const pauses = [1, 2, 3, 4, 5, 6, 9].map((n) => classify(131056, 400, n));
     assert.deepEqual(
