@@ -38,32 +38,35 @@ describe('the embeddings client', () => {
     }
   });
 
-  for (const [what, code, given] of [
-    ['a wrong key', 'HTTP_401', { apiKey: 'wrong' }],
-    ['an unknown model', 'HTTP_404', { model: 'other' }],
-  ] as const) {
-    it(`names ${what}, and repeats nothing of what it sent`, async () => {
-      const error = await embed(['a secret text'], given).catch((failure: unknown) => failure);
+  it('tells what is wrong with a key, a model or a text, and repeats nothing of what it sent', async () => {
+    for (const [texts, given, expected] of [
+      [['a secret text'], { apiKey: 'wrong' }, ['HTTP_401', false]],
+      [['a secret text'], { model: 'other' }, ['HTTP_404', false]],
+      [['secret'.repeat(1500)], {}, ['HTTP_400', true]],
+      [Array(33).fill('secret'), {}, ['HTTP_422', true]],
+    ] as const) {
+      const error = await embed([...texts], given).catch((failure: unknown) => failure);
       assert.ok(error instanceof EmbeddingsFailure);
-      assert.deepEqual([error.code, error.isRefusal], [code, false]);
+      assert.deepEqual([error.code, error.isRefusal], expected);
       assert.doesNotMatch(JSON.stringify([error.message, { ...error }]), /secret|wrong/);
-    });
-  }
-
-  it('reports how long to wait', async () => {
-    endpoint.fault = { status: 429, retryAfterSeconds: 7 };
-    await assert.rejects(embed(['a']), { code: 'HTTP_429', retryAfterMs: 7000 });
-    endpoint.fault = undefined;
+    }
   });
 
-  it('tells a text that is refused from an endpoint that does not respond', async () => {
-    await assert.rejects(embed(['x'.repeat(9000)]), { code: 'HTTP_400', isRefusal: true });
-    await assert.rejects(embed(Array(33).fill('x')), { code: 'HTTP_422', isRefusal: true });
-  });
-
-  it('stops waiting at the deadline', async () => {
-    endpoint.fault = 'hangs';
-    await assert.rejects(embed(['a'], { timeoutMs: 50 }), { code: 'TIMEOUT' });
+  it('fails with a code whatever is wrong with the endpoint, and says how long it wants to be left alone', async () => {
+    for (const [fault, expected] of [
+      [
+        { status: 429, retryAfterSeconds: 7 },
+        { code: 'HTTP_429', retryAfterMs: 7000 },
+      ],
+      ['garbage', { code: 'RESPONSE_INVALID' }],
+      ['zeros', { code: 'RESPONSE_INVALID' }],
+      ['endless', { code: 'RESPONSE_TOO_LARGE' }],
+      ['redirect', { code: 'HTTP_307' }],
+      ['hangs', { code: 'TIMEOUT' }],
+    ] as const) {
+      endpoint.fault = fault;
+      await assert.rejects(embed(['a'], fault === 'hangs' ? { timeoutMs: 50 } : {}), expected);
+    }
     endpoint.fault = undefined;
     endpoint.letGo();
   });

@@ -32,12 +32,7 @@ onEachEngine('new documents and files of documents', (engine) => {
     assert.equal(made.headers.get('etag'), `"${made.json.id}-1"`);
     const [{ user_name, what }] = (await read(made.json.id)).versions;
     assert.deepEqual([user_name, what], ['Olga Owner', 'edit']);
-    for (const [wrong, field] of [
-      [{ title: ' ', body: 'x' }, 'title'],
-      [{ title: 'x' }, 'body'],
-      [{ title: 'x', body: 'x', notification_id: 'x' }, 'notification_id'],
-    ] as const)
-      assertError(await call('POST', '', { body: wrong }), 422, 'VALIDATION_ERROR', field);
+    assertError(await call('POST', '', { body: { title: 'x' } }), 422, 'VALIDATION_ERROR', 'body');
   });
 
   it('a preview tells what an import would do, and writes nothing', async () => {
@@ -62,12 +57,11 @@ onEachEngine('new documents and files of documents', (engine) => {
       { line: 5, problem: 'body must not be blank' },
       { line: 6, problem: 'the line has 4 fields, the header 3' },
     ]);
-    const counts = { added: 1, updated: 1, unchanged: 0, failed: 2 };
-    assert.deepEqual({ ...json, problems: [], documents: [] }, { ...counts, problems: [], documents: [] });
+    const { added, updated, unchanged, failed } = json;
+    assert.deepEqual([added, updated, unchanged, failed], [1, 1, 0, 2]);
     assert.deepEqual(await titles(), before);
 
-    const done = await importFile({ format: 'csv', text });
-    assert.deepEqual({ ...done.json, problems: [] }, { ...counts, problems: [], documents: [] });
+    await importFile({ format: 'csv', text });
     const again = await importFile({ format: 'csv', text, preview: true });
     assert.deepEqual([again.json.added, again.json.updated, again.json.unchanged], [0, 0, 2]);
     const [made] = await found('open%20today');
@@ -76,23 +70,6 @@ onEachEngine('new documents and files of documents', (engine) => {
       [body, wordings.length, versions[0].user_name],
       ['From 10 to 19.\nNot on Sundays.', 2, 'Olga Owner'],
     );
-  });
-
-  it('every format is read, with the lines of what is wrong', async () => {
-    const array = JSON.stringify([{ title: 'A', body: 'One.' }, { title: 'B' }, 3], null, 2);
-    for (const [format, text, added, lines] of [
-      ['md', 'x\n# A\n\nOne.\n# B\n', 1, [1, 5]],
-      ['jsonl', '{"title":"A","body":"One."}\n{x', 1, [2]],
-      ['jsonl', array, 1, [2, 3]],
-      ['csv', 'question,answer\na,b', 0, [1]],
-    ] as const) {
-      const { json } = await importFile({ format, text, preview: true });
-      assert.equal(json.added, added, text);
-      assert.deepEqual(
-        json.problems.map(({ line }: { line: number }) => line),
-        lines,
-      );
-    }
   });
 
   it('an export has every document, and imported again it changes nothing', async () => {
@@ -116,9 +93,8 @@ onEachEngine('new documents and files of documents', (engine) => {
       ['md', ' ', 'text'],
     ] as const)
       assertError(await importFile({ format, text }), 422, 'VALIDATION_ERROR', field);
-    const large = await importFile({ format: 'md', text: `# A\n${'b'.repeat(1_100_000)}` });
-    assertError(large, 413, 'PAYLOAD_TOO_LARGE');
-    assertError(await call('GET', 'export?format=xls'), 422, 'VALIDATION_ERROR', 'format');
+    const text = `# A\n${'b'.repeat(1_100_000)}`;
+    assertError(await importFile({ format: 'md', text }), 413, 'PAYLOAD_TOO_LARGE');
   });
 
   it('a file with wordings adds those that are missing; the others stay', async () => {
@@ -140,30 +116,5 @@ onEachEngine('new documents and files of documents', (engine) => {
     assert.equal((await importLines(file)).unchanged, 2);
     assert.equal((await importLines([{ ...known, body: 'Not the filters.' }])).updated, 1);
     assert.deepEqual([await found('weka'), await found('kiwi')], [[id], [id]]);
-  });
-
-  it('the command line exports wordings as JSON Lines, and no wordings as Markdown', async () => {
-    const known = { title: 'For export', body: 'Text.', wordings: ['First pukeko?', 'Second takahe?'] };
-    await importLines([known]);
-    const lines = (await command('export', '--format', 'jsonl')).stdout.trim().split('\n');
-    const documents = lines.map((line) => JSON.parse(line));
-    assert.deepEqual(
-      documents.find(({ title }) => title === 'For export'),
-      known,
-    );
-    assert.equal((await importLines(documents)).unchanged, lines.length);
-    assert.doesNotMatch((await command('export')).stdout, /pukeko/);
-  });
-
-  it('with 100 wordings for each of 100 documents is imported', async () => {
-    const documents = Array.from({ length: 100 }, (_, n) => ({
-      ...{ title: `Large ${n}`, body: 'Text.' },
-      wordings: Array.from({ length: 100 }, (_, w) => `Wording ${w} of ${n}?`),
-    }));
-    assert.equal((await importLines(documents)).added, 100);
-    const count = await deskbell.database.one<{ n: number }>(
-      `select count(*) as n from document_wordings where text like 'Wording %'`,
-    );
-    assert.equal(count!.n, 10_000);
   });
 });

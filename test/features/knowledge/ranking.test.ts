@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { rememberAnswered } from '../../../src/knowledge/suggestions.ts';
 import { run, settingsOf } from '../../support/command.ts';
-import { onEachEngine, SUPPORT, startSecondServer } from '../../support/server.ts';
+import { assertError, onEachEngine, SUPPORT } from '../../support/server.ts';
 import { useKnowledge } from '../../support/teaching.ts';
 
 interface Candidate {
@@ -25,9 +25,9 @@ interface Suggestion {
 /** The texts of the rules are in the unit tests of `src/knowledge/ranking/`. */
 onEachEngine('documents that answer a question', (engine) => {
   const { shop, other, deskbell, call, patch, importAll } = useKnowledge(engine);
-  const find = async (question: string, of = shop, server = deskbell): Promise<Candidate[]> => {
-    const path = `/api/v1/knowledge/find?limit=20&q=${encodeURIComponent(question)}`;
-    const { status, json, text } = await server.call('GET', path, { token: await of.token() });
+  const find = async (question: string, of = shop): Promise<Candidate[]> => {
+    const path = `/knowledge/find?limit=20&q=${encodeURIComponent(question)}`;
+    const { status, json, text } = await of.get(path);
     assert.equal(status, 200, text);
     return json.candidates;
   };
@@ -76,33 +76,11 @@ onEachEngine('documents that answer a question', (engine) => {
     assert.equal(await best(), undefined);
   });
 
-  it('also know a change after the clock was set back', async () => {
-    const { added } = await importAll([{ title: 'Shipping times', body: 'Two days.' }]);
-    assert.equal(added, 1);
-    const [own] = await find('Shipping times');
-    deskbell.clock.jump(300);
-    await patch(own!.document_id, { title: 'Zebra crossing' });
-    assert.equal((await find('Zebra crossing'))[0]?.score, 1);
-    deskbell.clock.jump(-300);
-    await patch(own!.document_id, { title: 'Walrus feeding' });
-    assert.equal((await find('Walrus feeding'))[0]?.score, 1);
-  });
-
-  it('are given for any of their wordings, and the same answer once', async () => {
+  it('are given for any of their wordings', async () => {
     const wordings = ['Where can I leave my car?'];
-    const body = 'We are open every day but Sunday, from nine to six.';
-    await importAll([
-      { title: 'Parking', body: 'There is a garage next door.', wordings },
-      { title: 'Are you open on Tuesday?', body },
-      { title: 'Are you open on Wednesday?', body },
-    ]);
+    await importAll([{ title: 'Parking', body: 'There is a garage next door.', wordings }]);
     const [best] = await find(wordings[0]!);
     assert.deepEqual([best?.question, best?.score, best?.confident], ['Parking', 1, true]);
-    const same = (await find('Are you open on Tuesday?')).filter(({ answer }) => answer === body);
-    assert.deepEqual(
-      same.map(({ question }) => question),
-      ['Are you open on Tuesday?'],
-    );
   });
 
   it('never depend on what another merchant has, nor on how rare a word is there', async () => {
@@ -113,51 +91,6 @@ onEachEngine('documents that answer a question', (engine) => {
     await importAll([{ title: 'Do you repair zithers?', body: 'Yes, on Mondays.' }, ...documents]);
     assert.equal((await find('Do you repair zithers?'))[0]?.score, 1);
     assert.deepEqual(await find('Books about zithers', other), before);
-  });
-
-  it('are the same in every process', { skip: engine === 'sqlite' }, async () => {
-    const second = await startSecondServer(deskbell);
-    try {
-      for (const question of ['Do you repair zithers?', 'gift vouchers'])
-        assert.deepEqual(await find(question, shop, second), await find(question));
-      await importAll([{ title: 'Do you tune lutes?', body: 'No.' }]);
-      assert.equal((await find('Do you tune lutes?', shop, second))[0]?.answer, 'No.');
-    } finally {
-      await second.close();
-    }
-  });
-
-  /** A program may answer the first without a person, and not the others: almost the same words ask something else. */
-  const QUESTIONS: [same: string, ...others: string[]][] = [
-    ['Do you send lamps from Spain to Portugal?', 'Do you send lamps from Portugal to Spain?'],
-    ['Where do you repair broken machines?', 'When do you repair broken machines?'],
-    ['I can open the tamper proof lid of the jar', "I can't open the tamper proof lid of the jar"],
-    ['Do you have the leather belt in size M?', 'Do you have the leather belt in size S?'],
-    [
-      'Does the heater work at -5 degrees?',
-      'Does the heater work at 5 degrees?',
-      'Does the heater work at -6 degrees?',
-    ],
-    [
-      'Do you deliver fresh bread to the old town in the morning?',
-      'Do you deliver fresh bread to the old town in the evening?',
-    ],
-    ['Is there a tuna salad with the daily menu?', 'Is there a tuna sale with the daily menu?'],
-    ['Can I call you about a repair of the grinder?', 'Can you call me about a repair of the grinder?'],
-    ['Do you clean the woollen carpets by hand?', 'Can I clean the woollen carpets by hand?'],
-  ];
-  it('are confident for the same question only', async () => {
-    await importAll(QUESTIONS.map(([title]) => ({ title, body: `About: ${title}` })));
-    for (const [title, ...others] of QUESTIONS) {
-      for (const same of [title, title.toUpperCase()]) {
-        const { question, confident } = (await find(same))[0]!;
-        assert.deepEqual({ question, confident }, { question: title, confident: true });
-      }
-      for (const one of others) {
-        const [found] = await find(one);
-        assert.deepEqual([found?.question, found?.confident], [title, false], one);
-      }
-    }
   });
 });
 
@@ -196,13 +129,6 @@ onEachEngine('suggestions for a notification', (engine) => {
     );
   });
 
-  it('leave out the notification itself, and texts that only share stop words', async () => {
-    const id = await shop.raise('Quetzal?');
-    await remember('Quetzal?', 'Yes.', id);
-    for (const question of [id, 'Do you have it for the?', '???'])
-      assert.deepEqual(await suggestionsFor(question), []);
-  });
-
   it('show an answer that became a document only once', async () => {
     const question = 'Which water suits tasting kits?';
     const notificationId = await remember(question, 'Soft water.');
@@ -216,14 +142,10 @@ onEachEngine('suggestions for a notification', (engine) => {
   it('work for support requests too, and keep texts with characters that the database cannot hold', async () => {
     const id = await remember('Vanilla\0 \ud800 pods?', 'Yes\0.');
     const context = { support_request_reason: 'The vanilla pods arrived torn.' };
-    const [best] = await suggestionsFor(
-      await shop.raise({ ...SUPPORT, conversation_id: shop.conversationId, context }),
-    );
-    assert.deepEqual(
-      [best?.id, best?.question, best?.answer],
-      [id, 'Vanilla\ufffd \ufffd pods?', 'Yes\ufffd.'],
-    );
-    assert.equal((await suggestionsFor('vanilla \0 \ud800')).length, 1);
+    const asked = { ...SUPPORT, conversation_id: shop.conversationId, context };
+    const [best] = await suggestionsFor(await shop.raise(asked));
+    const texts = ['Vanilla\ufffd \ufffd pods?', 'Yes\ufffd.'];
+    assert.deepEqual([best?.id, best?.question, best?.answer], [id, ...texts]);
   });
 
   it('are deleted with their notification', async () => {
@@ -245,15 +167,11 @@ onEachEngine('suggestions for a notification', (engine) => {
   it('are at most 5, or as many as asked for up to 20', async () => {
     for (let n = 0; n < 22; n += 1) await remember(`Saffron sachet ${n}?`, `Answer ${n}`);
     const id = await shop.raise('Saffron sachet?');
-    for (const [query, count] of [
-      ['', 5],
-      ['?limit=1', 1],
-      ['?limit=20', 20],
-    ] as const)
-      assert.equal((await suggestionsFor(id, query)).length, count);
-    for (const limit of ['0', '21', 'abc', '']) {
-      const { status, json } = await shop.get(`/notification/${id}/suggestions?limit=${limit}`);
-      assert.deepEqual([status, json.field], [422, 'limit']);
+    assert.equal((await suggestionsFor(id)).length, 5);
+    assert.equal((await suggestionsFor(id, '?limit=20')).length, 20);
+    for (const limit of ['0', '21', 'abc']) {
+      const reply = await shop.get(`/notification/${id}/suggestions?limit=${limit}`);
+      assertError(reply, 422, 'VALIDATION_ERROR', 'limit');
     }
   });
 
@@ -261,26 +179,8 @@ onEachEngine('suggestions for a notification', (engine) => {
     await remember('Do you sell cardamom?', 'Yes.');
     const theirs = await other.raise('Do you sell cardamom?');
     assert.deepEqual((await other.get(`/notification/${theirs}/suggestions`)).json, []);
-    const seen = async (id: string | number) => {
-      const { status, text } = await shop.get(`/notification/${id}/suggestions`, { documented: false });
-      return [status, text];
-    };
-    const absent = await seen('123456789');
-    assert.equal(absent[0], 404);
-    for (const id of [theirs, 'abc', '0', '-1', '9'.repeat(30), '%00', '%ZZ'])
-      assert.deepEqual(await seen(id), absent, `${id}`);
-    assert.equal((await shop.get(`/notification/${theirs}/suggestions`, { token: undefined })).status, 401);
-  });
-
-  it('are found among thousands of documents', async () => {
-    const words = ['coffee', 'beans', 'roast', 'order', 'parcel', 'mug', 'filter', 'press', 'water', 'milk'];
-    const contents = Array.from({ length: 2000 }, (_, n) => ({
-      title: `${words[n % 10]} ${words[(n * 7 + 3) % 10]} note ${n}`,
-      body: words.map((word, at) => `${word} ${(n * 31 + at) % 500}`).join(' '),
-    }));
-    contents[1234] = { title: 'Which filter for hard water?', body: 'The blue one.' };
-    await importAll(contents);
-    const [best] = await suggestionsFor('Which coffee filter do I need for hard water?');
-    assert.equal(best?.question, 'Which filter for hard water?');
+    const absent = await shop.get('/notification/123456789/suggestions');
+    const foreign = await shop.get(`/notification/${theirs}/suggestions`);
+    assert.deepEqual([foreign.status, foreign.text], [404, absent.text]);
   });
 });

@@ -36,43 +36,32 @@ onEachEngine('who changed what, and what may be out of date', (engine) => {
       await change();
     }
     assert.deepEqual(
-      (await changes()).changes.map(({ what, cause, version, name }) => [what, cause, version, name]),
+      (await changes()).changes.map(
+        ({ what, cause, version, name }) => `${what} ${cause} ${version} ${name}`,
+      ),
       [
-        ['wording_removed', 'edit', null, 'Olga Owner'],
-        ['reverted', 'revert', 3, 'Olga Owner'],
-        ['changed', 'edit', 2, 'Olga Owner'],
-        ['created', 'answer', 1, 'Olga Owner'],
+        ...['wording_removed edit null Olga Owner', 'reverted revert 3 Olga Owner'],
+        ...['changed edit 2 Olga Owner', 'created answer 1 Olga Owner'],
       ],
     );
     await deskbell.clock.advance(1);
     await added();
     const [newest] = (await changes('?limit=1')).changes;
-    assert.deepEqual(
-      [newest!.what, newest!.wording, newest!.name, newest!.title, newest!.user_id],
-      ['wording_added', text, 'Test key', 'Do you roast at night?', null],
-    );
+    assert.deepEqual([newest!.what, newest!.wording, newest!.name], ['wording_added', text, 'Test key']);
     await deskbell.clock.advance(1);
     await call('DELETE', String(id));
     // Its own history is gone with it.
     assert.deepEqual(
       (await changes()).changes.map(({ what, title, name }) => [what, title, name]),
-      [
-        ['deleted', 'Do you roast at night?', 'Olga Owner'],
-        ['wording_removed', 'Do you roast at night?', 'Olga Owner'],
-      ],
+      ['deleted', 'wording_removed'].map((what) => [what, 'Do you roast at night?', 'Olga Owner']),
     );
     assert.deepEqual((await changes('', other)).changes, []);
   });
 
   it('pages miss and repeat nothing, even if many changes have the same time', async () => {
     deskbell.clock.stop();
-    await importAll(
-      Array.from({ length: 20 }, (_, n) => ({
-        title: `Topic ${n}`,
-        body: 'Text.',
-        wordings: [`Matter ${n}`],
-      })),
-    );
+    const topics = Array.from({ length: 20 }, (_, n) => ({ title: `Topic ${n}`, body: 'Text.' }));
+    await importAll(topics.map((topic, n) => ({ ...topic, wordings: [`Matter ${n}`] })));
     for (const id of idsOf(await call('GET', '?q=topic')).slice(0, 5)) await call('DELETE', String(id));
     const whole = (await changes('?limit=200')).changes.map((change) => JSON.stringify(change));
     const paged: string[] = [];
@@ -111,15 +100,16 @@ onEachEngine('who changed what, and what may be out of date', (engine) => {
     await deskbell.clock.advance(80 * DAY_SECONDS);
     await recognise(used);
     await deskbell.clock.advance(11 * DAY_SECONDS);
-    const all: number[] = [];
+    const all: Stale[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const page = await stale(`?limit=3${cursor && `&cursor=${cursor}`}`);
-      assert.ok(page.documents.every(({ reason }) => reason === 'unused'));
-      all.push(...page.documents.map(({ id }) => id));
+      all.push(...page.documents);
       cursor = page.next_cursor;
     }
-    assert.deepEqual([all.includes(unused), all.includes(used)], [true, false]);
-    assert.equal(new Set(all).size, all.length);
+    assert.ok(all.every(({ reason }) => reason === 'unused'));
+    const ids = all.map(({ id }) => id);
+    assert.deepEqual([ids.includes(unused), ids.includes(used)], [true, false]);
+    assert.equal(new Set(ids).size, ids.length);
   });
 });
 
@@ -161,23 +151,11 @@ onEachEngine('what customers asked and no document answers', (engine) => {
     assert.equal(await gapOf('crypto'), undefined);
   });
 
-  it('a document about it that was written for another reason closes the gap as well', async () => {
-    await shop.answer(await shop.raise('Is there parking behind the roastery?'), campaign('Six places.'));
-    assert.ok(await gapOf('parking'));
-    const text = '# Is there parking behind the roastery?\n\nYes, six places.';
-    await call('POST', 'import', { body: { format: 'md', text } });
-    assert.equal(await gapOf('parking'), undefined);
-  });
-
   it('what was taught, what was resolved, what is personal and what other shops were asked is no gap', async () => {
     await shop.answer(await shop.raise('Do you roast chicory?'), 'Yes, in autumn.');
     await shop.answer(await shop.raise('Is the weather good?'), { resolve_only: true });
     await shop.raise('Where is my order 48213?');
-    const { notification_type } = SUPPORT;
-    await shop.raise({
-      notification_type,
-      context: { support_request_reason: 'The grinder arrived broken.' },
-    });
+    await shop.raise({ ...SUPPORT, conversation_id: shop.conversationId });
     await other.raise('Do you sell tea?');
     assert.deepEqual(await gaps(), []);
   });

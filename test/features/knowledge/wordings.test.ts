@@ -9,8 +9,7 @@ const NUMBERS = Array.from({ length: 100 }, (_, n) => `Number ${n + 1}?`);
 onEachEngine('the other wordings of a document', (engine) => {
   const { shop, other, deskbell, call, read, patch, make, importAll } = useKnowledge(engine);
 
-  const add = async (id: number, text: unknown, token?: string) =>
-    call('POST', `${id}/wordings`, { body: { text }, token: token ?? (await shop.token()) });
+  const add = (id: number, text: unknown) => call('POST', `${id}/wordings`, { body: { text } });
   const textsOf = async (id: number): Promise<string[]> =>
     (await read(id)).wordings.map(({ text }: { text: string }) => text);
   const found = async (q: string) => idsOf(await call('GET', `?q=${encodeURIComponent(q)}`));
@@ -28,15 +27,13 @@ onEachEngine('the other wordings of a document', (engine) => {
     const documents = (await call('GET', '?limit=1000')).json;
     return documents.find((one: { title: string }) => one.title === title).id;
   };
-  const logAfter = async (after: number): Promise<{ events: Event[]; last_id: number }> =>
-    (await shop.get(`/events/log?after=${after}&limit=500`)).json;
-  const lastEvent = async () => (await logAfter(0)).last_id;
   /** What programs hear about documents. */
   const changesAfter = async (after: number) =>
-    (await logAfter(after)).events
+    ((await shop.get(`/events/log?after=${after}&limit=500`)).json.events as Event[])
       .filter(({ type }) => type === 'knowledge.updated')
       .map(({ data }) => data as { document_id: number | null; change: string })
       .map(({ document_id, change }) => ({ document_id, change }));
+  const lastEvent = async () => (await shop.get('/events/log?after=0&limit=500')).json.last_id;
 
   it('are added and removed by hand; the document keeps its version and is found by them', async () => {
     // If no document has all words, a search finds similar ones: so another one has this word.
@@ -69,21 +66,6 @@ onEachEngine('the other wordings of a document', (engine) => {
     assert.deepEqual(await changesAfter(after), Array(3).fill({ document_id: id, change: 'changed' }));
     const { json: audit } = await shop.get('/audit?what=wording.removed');
     assert.deepEqual(audit[0].about, { document_id: id });
-  });
-
-  it('the document is suggested for each of them, until it is removed', async () => {
-    const id = await make({ question: 'Roasting days', answer: 'On Mondays and Thursdays.' });
-    const question = 'How fresh will the numbats be when I get them?';
-    const suggested = async () =>
-      (await shop.get(`/notification/${await ask(question)}/suggestions`)).json.find(
-        (one: { kind: string; id: number }) => one.kind === 'document' && one.id === id,
-      );
-    assert.equal(await suggested(), undefined);
-    const { json: wording } = await add(id, question);
-    const { question: title, score } = await suggested();
-    assert.deepEqual([title, score], ['Roasting days', 1]);
-    await call('DELETE', `${id}/wordings/${wording.id}`);
-    assert.equal(await suggested(), undefined);
   });
 
   it('an edit and a revert keep them, and the document is still found by them', async () => {
@@ -125,21 +107,9 @@ onEachEngine('the other wordings of a document', (engine) => {
     assert.deepEqual([body, version], ['Yes, for 2 €.', 2]);
     assert.deepEqual(await found('bandicoot'), [id]);
     assert.equal((await changesAfter(after)).length, 1);
-    // The same answer makes no version, but the wording is new.
-    await answer(await ask('And a bilby?', about), { answer: 'Yes, for 2 €.' });
-    assert.equal((await read(id)).version, 2);
-    assert.equal((await changesAfter(after)).length, 2);
     // The title itself is not another wording.
     await answer(await ask('Gift wrapping?', about), { answer: 'Yes, for 3 €.' });
-    assert.deepEqual(await textsOf(id), ['And a bilby?', 'Can a bandicoot be wrapped?']);
-  });
-
-  it('a document that the answer names comes before the one that the question is about', async () => {
-    const [used, about] = [await make({ question: 'Used' }), await make({ question: 'About' })];
-    const before = await read(about);
-    await answer(await ask('Which quoll?', { document_id: about }), { document_id: used });
-    assert.deepEqual(await textsOf(used), ['Which quoll?']);
-    assert.deepEqual(await read(about), before);
+    assert.deepEqual(await textsOf(id), ['Can a bandicoot be wrapped?']);
   });
 
   it('an answer that names no document of the merchant is learned as usual', async () => {
@@ -148,36 +118,13 @@ onEachEngine('the other wordings of a document', (engine) => {
     const before = await foreign();
     const deleted = await make();
     await call('DELETE', String(deleted));
-    for (const documentId of [deleted, theirs, 0, -1, 987_654_321, 1e30, null]) {
+    for (const documentId of [deleted, theirs, 0, null]) {
       const word = `echidna${String(documentId).replaceAll(/\W/g, '')}`;
       await answer(`What about ${word}?`, { answer: 'Yes, it is.', document_id: documentId });
       const [document] = (await call('GET', `?q=${word}`)).json;
       assert.deepEqual([document?.title, document?.body], [`What about ${word}?`, 'Yes, it is.']);
     }
-    const about = await make({ question: 'Still here' });
-    const asked = await ask('Is the dingo here?', { document_id: about });
-    await answer(asked, { answer: 'It is.', document_id: deleted });
-    assert.equal((await read(about)).body, 'It is.');
     assert.equal(await foreign(), before);
-  });
-
-  it('an invalid document_id is refused with 500 and its name', async () => {
-    const id = await ask('Is the wallaby valid?');
-    for (const document_id of ['1', 1.5, true, [1], {}])
-      assertError(
-        await shop.answer(id, { answer: 'Yes.', document_id }),
-        500,
-        'VALIDATION_ERROR',
-        'document_id',
-      );
-  });
-
-  it('a campaign and a resolved question teach no wording', async () => {
-    const id = await make();
-    await answer('A campaign?', { document_id: id, only_send_campaign: true });
-    await answer('Resolved?', { answer: undefined, resolve_only: true, document_id: id });
-    await answer(await ask('About it?', { document_id: id }), { only_send_campaign: true });
-    assert.deepEqual(await textsOf(id), []);
   });
 
   it('the same wording is not added twice, by hand or by an answer', async () => {
@@ -195,23 +142,10 @@ onEachEngine('the other wordings of a document', (engine) => {
     assert.equal((await textsOf(id)).length, 4);
   });
 
-  it('at most 100: by hand one more is refused, by an answer it is left out', async () => {
-    const id = await makeWith('Numbers', 100);
-    assertError(await add(id, 'One more?'), 409, 'CONFLICT');
-    const { json: same } = await add(id, 'number 7');
-    assert.equal(same.text, 'Number 7?');
-    await answer('One more taipan?', { document_id: id });
-    assert.deepEqual((await textsOf(id)).sort(), NUMBERS.toSorted());
-    await call('DELETE', `${id}/wordings/${same.id}`);
-    assert.equal((await add(id, 'One more?')).status, 200);
-  });
-
   it('an invalid text is refused with 422, and a long question is shortened', async () => {
     const id = await make();
-    for (const wrong of [undefined, null, ' \n', 5, ['x'], 'x'.repeat(201)])
+    for (const wrong of [undefined, ' \n', 5, 'x'.repeat(201)])
       assertError(await add(id, wrong), 422, 'VALIDATION_ERROR', 'text');
-    for (const body of ['[]', 'null', '"x"'])
-      assertError(await call('POST', `${id}/wordings`, { body }), 422, 'VALIDATION_ERROR', 'text');
     assert.equal((await add(id, '😀'.repeat(200))).status, 200);
     await answer(`Wombat ${'long '.repeat(900)}`, { document_id: id });
     const [long] = await textsOf(id);
@@ -222,18 +156,14 @@ onEachEngine('the other wordings of a document', (engine) => {
   it('belong to one merchant and one document: for others they do not exist', async () => {
     const id = await make();
     const { json: wording } = await add(id, 'A kookaburra?');
-    const token = await other.token();
-    const theirs = (await other.post('/knowledge', { title: 'Theirs', body: 'Text.' })).json.id;
-    const absent = await call('DELETE', `123456789/wordings/${wording.id}`);
-    for (const path of [`${id}/wordings/${wording.id}`, `${id}/wordings/1`, `x/wordings/${wording.id}`]) {
-      const refused = await call('DELETE', path, { token });
-      assert.deepEqual([refused.status, refused.text], [404, absent.text]);
-    }
-    assertError(await add(id, 'Mine?', token), 404, 'DOCUMENT_NOT_FOUND');
-    const through = await call('DELETE', `${theirs}/wordings/${wording.id}`, { token });
-    assertError(through, 404, 'WORDING_NOT_FOUND');
     const another = await make();
-    for (const wrong of [wording.id, 0, -1, 'x', 1e30])
+    const theirs = (await other.post('/knowledge', { title: 'Theirs', body: 'Text.' })).json.id;
+    const path = `/knowledge/${id}/wordings`;
+    assertError(await other.delete(`${path}/${wording.id}`), 404, 'DOCUMENT_NOT_FOUND');
+    assertError(await other.post(path, { text: 'Mine?' }), 404, 'DOCUMENT_NOT_FOUND');
+    const through = await other.delete(`/knowledge/${theirs}/wordings/${wording.id}`);
+    assertError(through, 404, 'WORDING_NOT_FOUND');
+    for (const wrong of [wording.id, 0, 'x'])
       assertError(await call('DELETE', `${another}/wordings/${wrong}`), 404, 'WORDING_NOT_FOUND');
     assert.deepEqual(await textsOf(id), ['A kookaburra?']);
     assert.deepEqual(idsOf(await other.get('/knowledge/?q=kookaburra')), []);
@@ -255,27 +185,22 @@ onEachEngine('the other wordings of a document', (engine) => {
     await Promise.all(asked.map((one) => answer(one, { document_id: id })));
     const texts = await textsOf(id);
     assert.deepEqual([texts.length, new Set(texts).size], [100, 100]);
+    assertError(await add(id, 'One more?'), 409, 'CONFLICT');
+    assert.equal((await add(id, 'number 7')).json.text, 'Number 7?');
   });
 
-  it('an answer whose document is deleted at the same moment succeeds, and is learned in one way', async () => {
+  it('an answer whose document is deleted at the same moment is learned in one way', async () => {
     for (let n = 0; n < 8; n += 1) {
-      const id = await make({ question: `Racing ${n}` });
-      const question = `Does thylacine${n} race?`;
-      const asked = await ask(question, n % 2 ? { document_id: id } : {});
-      const [, deleted] = await Promise.all([
-        answer(asked, { answer: 'It does.', document_id: id }),
-        call('DELETE', String(id)),
-      ]);
-      assert.equal(deleted.status, 200);
+      const [id, title] = [await make({ question: `Racing ${n}` }), `Does thylacine${n} race?`];
+      const asked = await ask(title, n % 2 ? { document_id: id } : {});
+      const given = { answer: 'It does.', document_id: id };
+      await Promise.all([answer(asked, given), call('DELETE', String(id))]);
       // Either the wording went with the document, or the answer made a new one.
       const documents = (await call('GET', '?limit=1000')).json.filter(
-        ({ title }: { title: string }) => title === question,
+        (one: { title: string }) => one.title === title,
       );
       assert.ok(documents.length <= 1);
-      for (const document of documents) {
-        assert.notEqual(document.id, id);
-        assert.equal(document.body, 'It does.');
-      }
+      for (const { body } of documents) assert.equal(body, 'It does.');
     }
   });
 });
