@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
 import { useMerchant } from '../../support/merchants.ts';
-import { type Deskbell, onEachEngine, startSecondServer } from '../../support/server.ts';
+import { onEachEngine } from '../../support/server.ts';
 import { type MailServer, mailSettings, startMailServer } from '../../support/stand-ins/mail.ts';
 import { type PushService, startPushService } from '../../support/stand-ins/push.ts';
 
@@ -60,11 +60,10 @@ onEachEngine('messages that begin to need attention', (engine) => {
   }
   const change = (body: object, options = {}) => shop.patch('/alerts/settings', body, options);
   /** Lets this time pass, and everything happen that is due then. */
-  async function pass(seconds: number, ...others: readonly Deskbell[]) {
-    const servers = [shop.deskbell, ...others];
-    await Promise.all(servers.map((server) => server.allSent()));
-    for (const { clock } of servers) clock.jump(seconds);
-    for (let n = 0; n < 3; n += 1) await Promise.all(servers.map((server) => server.allSent()));
+  async function pass(seconds: number) {
+    await shop.deskbell.allSent();
+    shop.deskbell.clock.jump(seconds);
+    for (let n = 0; n < 3; n += 1) await shop.deskbell.allSent();
   }
   async function eventsOf(id: number, of = shop) {
     const { json } = await of.get('/events/log?after=0&limit=500');
@@ -130,19 +129,6 @@ onEachEngine('messages that begin to need attention', (engine) => {
     assert.equal((await eventsOf(id)).length, 2);
   });
 
-  it('follow what a person wants to hear', async () => {
-    await change({ what: 'mentions' });
-    const id = await write();
-    await pass(11 * MINUTE);
-    assert.deepEqual([(await eventsOf(id)).length, alerts()], [1, []]);
-    await change({ what: 'assigned' });
-    const [mine, another] = [await write(), await write()];
-    await shop.put(`/notification/${mine}/assignee`, { user_id: shop.owner.id });
-    await pass(11 * MINUTE);
-    assert.deepEqual([(await eventsOf(another)).length, alerts()], [1, [`waiting ${mine}`]]);
-    await change({ what: 'all' });
-  });
-
   it('are told by e-mail if nobody looks, also those that failed', async () => {
     const teo = await shop.colleague('Teo Vidal');
     const mails = () => mail.received.filter(({ to }) => to.includes(teo.email));
@@ -166,21 +152,4 @@ onEachEngine('messages that begin to need attention', (engine) => {
     assert.equal(mails().length, 2);
     await change({ email_after_minutes: null }, teo);
   });
-
-  if (engine === 'postgres')
-    it('are told once by two servers', async () => {
-      const second = await startSecondServer(shop.deskbell, settings);
-      // Servers whose clocks differ do not see each other's leases.
-      second.clock.stop();
-      second.clock.jump((shop.deskbell.clock.now().getTime() - second.clock.now().getTime()) / 1000);
-      try {
-        const ids: number[] = [];
-        for (let n = 0; n < 5; n += 1) ids.push(await write());
-        await pass(11 * MINUTE, second);
-        for (const id of ids) assert.equal((await eventsOf(id)).length, 1);
-        assert.deepEqual(alerts().sort(), ids.map((id) => `waiting ${id}`).sort());
-      } finally {
-        await second.close();
-      }
-    });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { copyNotification, idsIn, inboxOf } from '../../support/inbox.ts';
+import { idsIn, inboxOf } from '../../support/inbox.ts';
 import { useMerchant } from '../../support/merchants.ts';
 import { assertError, onEachEngine, SUPPORT } from '../../support/server.ts';
 
@@ -71,26 +71,20 @@ onEachEngine('the inbox list', (engine) => {
     const questions = await idsOf({ tab: 'all', type: 'user_question_request' });
     assert.equal(questions.length, all.length - 5);
     assert.deepEqual((await counts({ type: 'user_support_request' })).all, { count: 5, more: false });
-    for (const [filter, expected] of [
-      [{}, all],
-      [{ type: 'user_question_request' }, questions],
-    ] as const)
-      for (const sort of ['newest', 'oldest']) {
-        const found = idsIn({ items: await allPages({ tab: 'all', sort, limit: '3', ...filter }) });
-        assert.deepEqual(found, sort === 'newest' ? expected : expected.toReversed());
-      }
+    for (const sort of ['newest', 'oldest']) {
+      const found = idsIn({ items: await allPages({ tab: 'all', sort, limit: '3' }) });
+      assert.deepEqual(found, sort === 'newest' ? all : all.toReversed());
+    }
     const some = await idsOf({ tab: 'open', ids: `${ids[1]},${ids[3]},987654` });
     assert.deepEqual(some, [ids[3], ids[1]]);
+    const theirs = await inboxOf(other).page({ tab: 'all', ids: String(ids[1]) });
+    assert.deepEqual([theirs.items, (await inboxOf(other).counts()).all.count], [[], 0]);
   });
 
   it('has what was answered or resolved by the time when that happened, in pages of both orders', async () => {
     const { clock, database } = shop.deskbell;
-    const colleague = await shop.colleague();
     const ids: number[] = [];
-    for (const n of [1, 2, 3, 4, 5]) {
-      ids.push(await shop.raise(`Done ${n}?`));
-      await assign(ids.at(-1)!, colleague.id);
-    }
+    for (const n of [1, 2, 3, 4, 5]) ids.push(await shop.raise(`Done ${n}?`));
     const [one, two, three, four, five] = ids as [number, number, number, number, number];
     clock.stop();
     for (const [tab, body] of [
@@ -104,20 +98,13 @@ onEachEngine('the inbox list', (engine) => {
       }
       const expected = [three, two, five, one, four];
       // It changes neither who asked the same nor when it was answered.
-      assert.equal((await shop.post(`/notification/${four}/ungroup`)).status, 200);
-      for (const filter of [{}, { assigned: String(colleague.id) }, { type: 'user_question_request' }])
+      await shop.post(`/notification/${four}/ungroup`);
+      for (const filter of [{}, { type: 'user_question_request' }])
         for (const sort of ['newest', 'oldest']) {
           const items = await allPages({ tab, sort, limit: '2', ...filter });
-          const found = items.filter(({ id }) => ids.includes(id));
-          assert.deepEqual(
-            idsIn({ items: found }),
-            sort === 'newest' ? expected : expected.toReversed(),
-            `${tab} ${sort}`,
-          );
-          const times = found.map(({ updated_at }) => updated_at);
-          assert.deepEqual(times, sort === 'newest' ? times.toSorted().toReversed() : times.toSorted());
+          const found = idsIn({ items: items.filter(({ id }) => ids.includes(id)) });
+          assert.deepEqual(found, sort === 'newest' ? expected : expected.toReversed(), `${tab} ${sort}`);
         }
-      if (tab === 'resolved') continue;
       // They must be reopened in the database: what was sent cannot be.
       await shop.deskbell.allSent();
       await database.run(
@@ -129,11 +116,8 @@ onEachEngine('the inbox list', (engine) => {
   });
 
   it('can be filtered by who takes care of it, also in a search', async () => {
-    const [mine, hers, nobodys] = [
-      await shop.raise('Assigned one?'),
-      await shop.raise('Assigned two?'),
-      await shop.raise('Assigned three?'),
-    ];
+    const [mine, hers] = [await shop.raise('Assigned one?'), await shop.raise('Assigned two?')];
+    const nobodys = await shop.raise('Assigned three?');
     const colleague = await shop.colleague('Bea');
     const her = String(colleague.id);
     await assign(mine, shop.owner.id);
@@ -153,11 +137,6 @@ onEachEngine('the inbox list', (engine) => {
     }
     const [item] = (await page({ ids: String(hers) })).items;
     assert.deepEqual(item.assigned_to, { id: colleague.id, name: 'Bea' });
-    await shop.deskbell.database.run(`update deliveries set state = 'failed' where notification_id = $1`, [
-      hers,
-    ]);
-    assert.deepEqual(await idsOf({ tab: 'attention', assigned: her }), [hers]);
-    assert.deepEqual(await idsOf({ tab: 'attention', assigned: 'me' }), []);
   });
 
   it('says 304 while the page is the same, and not after a change', async () => {
@@ -170,50 +149,22 @@ onEachEngine('the inbox list', (engine) => {
     assert.equal(changed.status, 200);
     assert.notEqual(changed.headers.get('etag'), tag);
   });
-
-  it('shows nothing of another merchant, whatever is asked', async () => {
-    const foreign = await other.raise('Foreign?');
-    assert.deepEqual(await idsOf({ ids: String(foreign) }), []);
-    const { text } = await shop.get('/inbox?tab=all&limit=100');
-    assert.ok(!text.includes('Foreign?'));
-    assert.deepEqual(await inboxOf(other).idsOf({ tab: 'all' }), [foreign]);
-  });
 });
 
 describe('a page of the inbox list', () => {
   const shop = useMerchant('sqlite');
 
-  it('stays below 300 KB with the longest texts', async () => {
-    const id = await shop.raise('漢'.repeat(20_000));
-    await shop.answer(id, '漢'.repeat(4000));
-    await copyNotification(shop.deskbell, id, 49);
-    const { json, text } = await shop.get('/inbox?tab=all');
-    assert.equal(json.items.length, 50);
-    assert.ok(Buffer.byteLength(text) < 300_000, String(Buffer.byteLength(text)));
-    await shop.deskbell.allSent();
-  });
-
   it('refuses what it does not know', async () => {
     await shop.raise();
     await shop.raise();
     const cursor = (await inboxOf(shop).page({ tab: 'all', limit: '1' })).next_cursor;
-    for (const [query, field] of [
-      ['?tab=closed', 'tab'],
-      ['?type=question', 'type'],
-      ['/counts?type=question', 'type'],
-      ['?sort=up', 'sort'],
-      ['?assigned=nobody', 'assigned'],
-      ['?limit=101', 'limit'],
-      ['?limit=0', 'limit'],
-      ['?cursor=x', 'cursor'],
-      [`?tab=attention&cursor=${cursor}`, 'cursor'],
-      [`?tab=answered&cursor=${cursor}`, 'cursor'],
-      ['?ids=1,x', 'ids'],
-      [`?ids=${Array.from({ length: 101 }, (_, n) => n + 1)}`, 'ids'],
-      [`?q=${'x'.repeat(201)}`, 'q'],
-    ] as const) {
+    for (const query of [
+      ...['?tab=closed', '?type=question', '?sort=up', '?assigned=nobody', '?limit=101', '?cursor=x'],
+      ...[`?cursor=${cursor}&tab=attention`, `?cursor=${cursor}&tab=answered`, `?q=${'x'.repeat(201)}`],
+      ...['?ids=1,x', `?ids=${Array.from({ length: 101 }, (_, n) => n + 1)}`],
+    ]) {
       const reply = await shop.get(`/inbox${query}`, { documented: false });
-      assertError(reply, 422, 'VALIDATION_ERROR', field);
+      assertError(reply, 422, 'VALIDATION_ERROR', /\w+/.exec(query)![0]);
     }
     assert.equal((await shop.deskbell.call('GET', '/api/v1/inbox')).status, 401);
   });

@@ -45,9 +45,14 @@ onEachEngine('the search of the inbox', (engine) => {
   it('finds customers by name and by any part of the phone number, also after they have changed', async () => {
     const customer = (customer_name: string, customer_phone: string) =>
       shop.converse({ reference: 'victor', customer_name, customer_phone });
-    const id = await ask('Where is victor?', await customer('Wilhelmína Østergård', '+34 611 77 01 42'));
+    const to = { lead_phone: '+34655443322' };
+    const id = await ask(
+      'Where is order 7744?',
+      await customer('Wilhelmína Østergård', '+34 611 77 01 42'),
+      to,
+    );
     await always(async () => {
-      for (const q of ['wilhelmina', 'ostergard victor', '+34611770142', '611 77 01 42', '0142', '00346117'])
+      for (const q of ['wilhelmina', 'ostergard order', '+34611770142', '0142', '7744', '655 443 322'])
         assert.deepEqual(await find(q), [id], q);
       assert.deepEqual(await find('611770143'), []);
     });
@@ -55,14 +60,6 @@ onEachEngine('the search of the inbox', (engine) => {
     await always(async () => {
       for (const q of ['umlauf', '6440000']) assert.deepEqual(await find(q), [id]);
       assert.deepEqual(await find('wilhelmina'), []);
-    });
-  });
-
-  it('finds a number in the text, and the number that an answer goes to', async () => {
-    const to = { lead_phone: '+34655443322' };
-    const id = await ask('Is order 774421 sent?', shop.conversationId, to);
-    await always(async () => {
-      for (const q of ['774421', 'order 7744', '655 443 322']) assert.deepEqual(await find(q), [id]);
     });
   });
 
@@ -81,13 +78,8 @@ onEachEngine('the search of the inbox', (engine) => {
     });
     await shop.delete(`${notes}/${note.json.id}`);
     await always(async () => assert.deepEqual(await find('hospice'), []));
-  });
-
-  it('forgets what is deleted', async () => {
-    const [first, second] = [await shop.raise('tango one?'), await shop.raise('tango two?')];
-    await index();
-    await shop.delete(`/notification/${first}`);
-    await always(async () => assert.deepEqual(await find('tango'), [second]));
+    await shop.delete(`/notification/${id}`);
+    await always(async () => assert.deepEqual(await find('uniform'), []));
   });
 
   it('has pages in both orders, and counts, while some are indexed and others are not', async () => {
@@ -120,10 +112,6 @@ onEachEngine('the search of the inbox', (engine) => {
     assert.deepEqual(await find('romeo'), [id]);
     assert.equal((await page({ q: 'quebec' })).items.length, 50);
     assert.deepEqual((await counts({ q: 'quebec' })).all, { count: 200, more: true });
-    await shop.deskbell.database.run(
-      `delete from notifications where merchant_id = $1 and context = '{"question":"common quebec"}'`,
-      [shop.id],
-    );
   });
 
   it('does not let the text of a search change the query', async () => {
@@ -144,16 +132,6 @@ onEachEngine('the search of the inbox', (engine) => {
       assert.equal((await counts({ q: 'november' })).all.count, 0);
       assert.deepEqual(await inboxOf(other).idsOf({ tab: 'all', q: 'november' }), [id]);
     });
-  });
-
-  it('shares the work between workers, and each change is done once', async () => {
-    const { database } = shop.deskbell;
-    await index();
-    await shop.raise('mike?');
-    const [first, second] = await Promise.all([indexNext(database, shop.id), indexNext(database, shop.id)]);
-    assert.equal(first + second, 1);
-    const left = await database.all('select * from inbox_changes where merchant_id = $1', [shop.id]);
-    assert.deepEqual(left, []);
   });
 
   it('indexes a conversation with many questions piece by piece', async () => {
