@@ -18,7 +18,7 @@ onEachEngine('an answer that quotes the customer', (engine) => {
     const asked = await question(id, 'And without sugar?');
     const [, assistants] = await turns(id);
     const [theirs] = await turns(another);
-    for (const reply_to of [theirs!.id, assistants!.id, 'm999999', `n${asked}`, 'x', '', 5, {}])
+    for (const reply_to of [theirs!.id, assistants!.id, 'm999999', `n${asked}`, 'x', 5])
       for (const undo_seconds of [0, 5]) {
         const reply = await shop.answer(asked, { answer: 'Yes.', undo_seconds, reply_to });
         assertError(reply, 500, 'VALIDATION_ERROR', 'reply_to');
@@ -37,19 +37,6 @@ onEachEngine('an answer that quotes the customer', (engine) => {
       await until('it is sent', async () => (await turns(id)).at(-1)!.text === 'Yes, it is.');
       assert.deepEqual((await turns(id)).at(-1)!.reply_to, { id: mine!.id, text: 'Is it vegan?' });
     }
-  });
-
-  it('quotes nothing unless it is asked to, and not if nothing is sent', async () => {
-    const id = await shop.converse();
-    await record(id, VEGAN);
-    const [mine] = await turns(id);
-    await shop.answer(await question(id, 'And without sugar?'), { answer: 'Yes.', reply_to: null });
-    await shop.answer(await question(id, 'Hello?'), { resolve_only: true, reply_to: mine!.id });
-    const rows = await shop.deskbell.database.all<{ reply_to: number | null }>(
-      'select reply_to from deliveries where conversation_id = $1',
-      [id],
-    );
-    assert.deepEqual([rows.length, rows[0]!.reply_to], [1, null]);
   });
 });
 

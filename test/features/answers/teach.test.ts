@@ -14,27 +14,20 @@ const maker =
 
 onEachEngine('what an answer teaches', (engine) => {
   const held = useHeld(engine);
-  const { shop, ask, answer, hold, reopen, many, show, document, release, count } = held;
+  const { shop, ask, answer, hold, many, show, document, release, count } = held;
   const make = maker(held);
   const documents = () => count('documents where merchant_id = $1', shop.id);
 
-  it('is told with the answer and with the notification', async () => {
-    const id = await ask('Do you grind?');
-    const { json } = await answer(id, { answer: 'As fine as you like.', teach: { do: 'new' } });
+  it('is told with the answer, and may be a text of its own: the customer gets the answer', async () => {
+    const id = await ask('How long to Spain?');
+    const teach = { do: 'new', title: 'Shipping to Spain', text: 'It takes nine days.' };
+    const { json } = await answer(id, { answer: 'About nine days, Lucía. Sorry!', teach });
     const { lesson } = json;
     assert.deepEqual([lesson.do, lesson.version], ['new', 1]);
     assert.deepEqual((await show(id)).lesson, lesson);
     const { title, body, versions } = await document(lesson.document_id);
-    assert.deepEqual([title, body], ['Do you grind?', 'As fine as you like.']);
-    assert.equal(versions[0].notification_id, id);
-  });
-
-  it('is a text of its own: the customer gets the answer', async () => {
-    const id = await ask('How long to Spain?');
-    const teach = { do: 'new', title: 'Shipping to Spain', text: 'It takes nine days.' };
-    const { json } = await answer(id, { answer: 'About nine days, Lucía. Sorry!', teach });
-    const { title, body } = await document(json.lesson.document_id);
     assert.deepEqual([title, body], ['Shipping to Spain', 'It takes nine days.']);
+    assert.equal(versions[0].notification_id, id);
     const [{ content }] = (await shop.get('/delivery/?limit=1')).json;
     assert.equal(content, 'About nine days, Lucía. Sorry!');
   });
@@ -46,9 +39,9 @@ onEachEngine('what an answer teaches', (engine) => {
       teach: { do: 'replace', document_id: id, text: 'A cup and a spoon.' },
     });
     assert.deepEqual(replaced.json.lesson, { do: 'replace', document_id: id, version: 2 });
-    const appended = await answer(await ask('Anything else in the box?'), {
+    const appended = await answer(await ask('Anything else in the box?', { document_id: id }), {
       answer: 'A card.',
-      teach: { do: 'append', document_id: id, title: 'The box' },
+      teach: { do: 'append', title: 'The box' },
     });
     assert.deepEqual(appended.json.lesson, { do: 'append', document_id: id, version: 3 });
     const { title, body, wordings } = await document(id);
@@ -58,40 +51,6 @@ onEachEngine('what an answer teaches', (engine) => {
     ]);
     await shop.post(`/knowledge/${id}/revert`);
     assert.equal((await document(id)).body, 'A cup and a spoon.');
-  });
-
-  it('uses the document that the notification names, unless another is given', async () => {
-    const id = await make('Do you sell cups?', 'White ones.');
-    const asked = () => ask('Cups?', { document_id: id });
-    const named = await answer(await asked(), { answer: 'Blue ones, too.', teach: { do: 'append' } });
-    assert.deepEqual(named.json.lesson, { do: 'append', document_id: id, version: 2 });
-    const fresh = { answer: 'No red ones.', document_id: id, teach: { do: 'new' } };
-    assert.notEqual((await answer(await asked(), fresh)).json.lesson.document_id, id);
-    assert.equal((await document(id)).version, 2);
-  });
-
-  it('is nothing if the person says so', async () => {
-    const id = await make('Do you sell jars?', 'Big ones.');
-    const before = await documents();
-    const { json } = await answer(await ask('Jars?', { document_id: id }), { teach: { do: 'nothing' } });
-    assert.deepEqual(json, { message: 'Notification answered.', lesson: null });
-    assert.deepEqual([await documents(), (await document(id)).version], [before, 1]);
-  });
-
-  it('without teach is a new document, the named one, or another wording', async () => {
-    const asked = await ask('Do you sell trays?');
-    await answer(asked, { answer: 'Two sizes.' });
-    const { lesson } = await show(asked);
-    assert.equal(lesson.do, 'new');
-    const { document_id } = lesson;
-    const named = await ask('Trays?', { document_id });
-    assert.deepEqual((await answer(named, { answer: 'Three sizes.' })).json, {
-      message: 'Notification answered.',
-    });
-    assert.deepEqual((await show(named)).lesson, { ...lesson, do: 'replace', version: 2 });
-    const source = await ask('What sizes of trays?');
-    await answer(source, { answer: 'Three.', document_id });
-    assert.deepEqual((await show(source)).lesson, { ...lesson, do: 'wording', version: 2 });
   });
 
   it('is no new document if the answer says nothing by itself, unless teach asks for it', async () => {
@@ -109,20 +68,6 @@ onEachEngine('what an answer teaches', (engine) => {
     assert.equal(await documents(), before);
     const taught = await make('Do you ship to Peru?', 'Yes!');
     assert.equal((await document(taught)).body, 'Yes!');
-  });
-
-  it('is undone with the answer: nothing is learned before', async () => {
-    const id = await make('Do you sell lamps?', 'One kind.');
-    const teach = { do: 'replace', document_id: id, text: 'Two kinds of lamps.' };
-    const [undone, kept] = [await ask('Lamps?'), await ask('Any lamps?')];
-    await hold(undone, { teach });
-    await reopen(undone);
-    await hold(kept, { teach: { ...teach, text: 'Three kinds of lamps.' } });
-    assert.equal((await document(id)).version, 1);
-    await release(kept);
-    const { body, version } = await document(id);
-    assert.deepEqual([body, version], ['Three kinds of lamps.', 2]);
-    assert.deepEqual((await show(kept)).lesson, { do: 'replace', document_id: id, version: 2 });
   });
 
   it('becomes a new document if the other was deleted before it was due', async () => {
@@ -152,11 +97,13 @@ describe('a lesson', () => {
     const id = await make('Do you sell maps?', 'x'.repeat(4000));
     const asked = await ask('Maps?');
     const wrong: unknown[] = [
-      ...[7, 'new', [], true, {}, { do: 'forget' }, { do: null }],
-      ...[{ do: 'replace' }, { do: 'append', document_id: 987_654_321 }, { do: 'append', document_id: '1' }],
-      { do: 'replace', document_id: foreign },
-      ...['', 'x'.repeat(201), 7].map((title) => ({ do: 'new', title })),
-      ...[' ', 'x'.repeat(20_001), {}].map((text) => ({ do: 'new', text })),
+      ...[7, 'new', [], {}, { do: 'forget' }, { do: 'replace' }, { do: 'replace', document_id: foreign }],
+      ...[
+        { do: 'append', document_id: 987_654_321 },
+        { do: 'append', document_id: '1' },
+      ],
+      ...['', 'x'.repeat(201)].map((title) => ({ do: 'new', title })),
+      ...[' ', 'x'.repeat(20_001)].map((text) => ({ do: 'new', text })),
       { do: 'append', document_id: id, text: 'x'.repeat(16_000) },
     ];
     for (const teach of wrong)
