@@ -57,28 +57,20 @@ onEachEngine('asking the merchant', (engine) => {
   it('answers from the knowledge base if it is sure, and raises nothing', async () => {
     const document = await know();
     const count = async () => (await shop.get('/notification/')).json.length;
-    const before = await count();
-    const known = (await ask({ question: document.title, customer: customer(), reference: 'r' })).json;
-    assert.deepEqual(
-      [known.status, known.document_id, known.answer, known.reference],
-      ['known', document.id, document.body, 'r'],
-    );
-    assert.equal(known.candidates[0].confident, true);
-    assert.equal(known.conversation_id, null);
-    assert.equal(await count(), before);
-    // A wrong customer is refused all the same.
-    for (const wrong of [{}, { phone: '12' }])
-      onPhoneRefused(await ask({ question: document.title, customer: wrong }));
     const one = customer();
     const { conversation_id } = (await ask({ question: question(), customer: one })).json;
-    const again = (await ask({ question: document.title, customer: one })).json;
-    assert.deepEqual([again.status, again.conversation_id], ['known', conversation_id]);
+    const before = await count();
+    const known = (await ask({ question: document.title, customer: one, reference: 'r' })).json;
+    assert.deepEqual(
+      [known.status, known.document_id, known.answer, known.reference, known.conversation_id],
+      ['known', document.id, document.body, 'r', conversation_id],
+    );
+    assert.equal(known.candidates[0].confident, true);
+    assert.equal(await count(), before);
+    // A wrong customer is refused all the same.
+    onPhoneRefused(await ask({ question: document.title, customer: { phone: '12' } }));
     const raised = await ask({ question: document.title, customer: customer(), if_known: 'raise' });
     assert.deepEqual([raised.json.status, raised.json.candidates[0].document_id], ['asked', document.id]);
-    const found = await asKey(`/knowledge/find?q=${encodeURIComponent(document.title)}&limit=1`);
-    const [candidate, ...others] = found.json.candidates;
-    assert.deepEqual([candidate.score, others], [1, []]);
-    assert.deepEqual([candidate.question, candidate.document_id], [document.title, document.id]);
   });
 
   it('a support reason raises a support request', async () => {
@@ -132,10 +124,8 @@ onEachEngine('asking the merchant', (engine) => {
     assert.deepEqual([answered.answer, answered.delivery], ['Yes, on Fridays.', null]);
     const sent = 'select id from deliveries where notification_id = $1';
     assert.deepEqual(await shop.deskbell.database.all(sent, [json.id]), []);
-    onPhoneRefused(await ask({ ...body, deliver: 'deskbell', question: question() }));
     // A refused one leaves no conversation.
-    const headers = { 'idempotency-key': 'no-phone' };
-    onPhoneRefused(await ask({ question: question(), customer: { reference: 'refused' } }, { headers }));
+    onPhoneRefused(await ask({ question: question(), customer: { reference: 'refused' } }));
     assert.deepEqual((await asKey('/conversation/?reference=refused')).json, []);
   });
 
@@ -149,20 +139,6 @@ onEachEngine('asking the merchant', (engine) => {
     assert.notEqual(named, first);
     assert.equal(await conversationOf({ customer: { reference: 'wa-7' } }), named);
     assert.equal(await conversationOf({ conversation_id: named }), named);
-  });
-
-  it('a number that is stored without its country is the same number', async () => {
-    const { database } = shop.deskbell;
-    const asked = (phone: string) =>
-      ask({ question: question(), customer: { reference: 'old-number', phone } });
-    const { conversation_id } = (await asked('+34611880071')).json;
-    await shop.patch('/merchant', { country: 'ES' });
-    await database.run(`update conversations set customer_phone = '611 88 00 71' where id = $1`, [
-      conversation_id,
-    ]);
-    assert.equal((await asked('+34611880071')).json.conversation_id, conversation_id);
-    onPhoneRefused(await asked('+34611880072'));
-    await shop.patch('/merchant', { country: null });
   });
 
   it('an ask completes the conversation, and never changes the number or the name that it has', async () => {
@@ -185,15 +161,9 @@ onEachEngine('asking the merchant', (engine) => {
     const { title } = await know();
     const before = (await asKey('/ask')).text;
     const changed = given({ phone: '+34611880002', name: 'Eva' });
-    for (const [body, headers] of [
-      [changed, {}],
-      [changed, { 'idempotency-key': 'other-number' }],
-      [{ ...changed, deliver: 'assistant' }, {}],
-      [{ ...changed, question: title }, {}],
-    ] as const) {
-      const refused = await ask(body, { headers });
+    for (const body of [changed, { ...changed, deliver: 'assistant' }, { ...changed, question: title }]) {
+      const refused = await ask(body);
       onPhoneRefused(refused);
-      assert.match(refused.json.detail, /POST \/api\/v1\/conversation\//);
       assert.doesNotMatch(refused.text, /611/);
     }
     assert.equal((await asKey('/ask')).text, before);
@@ -206,29 +176,10 @@ onEachEngine('asking the merchant', (engine) => {
     assert.equal((await ask(changed)).json.conversation_id, first.conversation_id);
   });
 
-  it('of several numbers for a new customer that arrive at once, one is kept', async () => {
-    const reference = 'wa-9';
-    await ask({ question: question(), customer: { reference }, deliver: 'assistant' });
-    const phones = [1, 2, 3, 4].map((n) => `+3461199000${n}`);
-    beginTogether(phones.length);
-    const replies = await Promise.all(
-      phones.map((phone) => ask({ question: question(), customer: { reference, phone } })),
-    );
-    const kept = phones.filter((_, index) => replies[index]!.status === 200);
-    assert.equal(kept.length, 1);
-    for (const reply of replies) if (reply.status !== 200) onPhoneRefused(reply);
-    const [{ customer_phone }] = (await asKey(`/conversation/?reference=${reference}`)).json;
-    assert.equal(customer_phone, kept[0]);
-  });
-
   it('another merchant’s asks do not exist', async () => {
     const { id, conversation_id } = (await ask({ question: question(), customer: customer() })).json;
-    for (const call of [other.get, other.delete]) {
-      const foreign = await call(`/ask/${id}`);
+    for (const foreign of [await other.get(`/ask/${id}`), await other.delete(`/ask/${id}`)])
       assertError(foreign, 404, 'ASK_NOT_FOUND');
-      for (const unknown of ['999999', 'abc'])
-        assert.equal((await call(`/ask/${unknown}`)).text, foreign.text);
-    }
     assert.deepEqual((await other.get('/ask')).json, { asks: [], next_cursor: null });
     const foreign = await other.post('/ask', { question: 'Whose?', conversation_id });
     assertError(foreign, 404, 'CONVERSATION_NOT_FOUND', 'conversation_id');
@@ -240,45 +191,28 @@ onEachEngine('asking the merchant', (engine) => {
     for (let n = 0; n < 3; n += 1)
       asked.push((await ask({ question: question(), customer: customer() })).json.id);
     const page = (await asKey('/ask?limit=2')).json;
-    assert.deepEqual(
-      page.asks.map(({ id }: { id: number }) => id),
-      [asked[2], asked[1]],
-    );
+    const ids = page.asks.map(({ id }: { id: number }) => id);
+    assert.deepEqual(ids, [asked[2], asked[1]]);
     const next = (await asKey(`/ask?limit=2&cursor=${page.next_cursor}`)).json;
     assert.equal(next.asks[0].id, asked[0]);
-    const wrong = await asKey('/ask?cursor=zz');
-    assertError(wrong, 422, 'VALIDATION_ERROR', 'cursor');
-    assert.equal(wrong.json.detail, 'cursor must come from the next_cursor of a page');
+    assertError(await asKey('/ask?cursor=zz'), 422, 'VALIDATION_ERROR', 'cursor');
   });
 });
 
 describe('a request to ask', () => {
   const shop = useMerchant('sqlite');
-  const { ask, asKey, get, customer, question } = useAsksOf(shop);
-
-  it('keeps the numbers in metadata as JavaScript reads them', async () => {
-    const sent = JSON.stringify({ question: question(), customer: customer(), metadata: 'M' });
-    const metadata = '{"id":12345678901234567890,"large":1e400,"text":"12345678901234567890"}';
-    const { json } = await shop.post('/ask', sent.replace('"M"', metadata));
-    const kept = { id: 12345678901234567e3, large: null, text: '12345678901234567890' };
-    assert.deepEqual([json.metadata, (await get(json.id)).json.metadata], [kept, kept]);
-  });
+  const { ask, asKey, customer } = useAsksOf(shop);
 
   it('is refused by field, and raises nothing', async () => {
     const good = { question: 'Is it good?', customer: customer() };
     const bad: [field: string, body: object][] = [
-      ['question', { customer: customer() }],
       ['question', { ...good, question: '   ' }],
-      ['question', { ...good, question: 7 }],
       ['question', { ...good, question: 'x'.repeat(4097) }],
       ['support_reason', { ...good, support_reason: 'Both.' }],
       ['customer', { question: 'Where?' }],
       ['customer', { ...good, conversation_id: 1 }],
       ['customer.phone', { question: 'No phone?', customer: {} }],
-      ['customer.phone', { question: 'Bad phone?', customer: { phone: 'abc' } }],
-      ['reference', { ...good, reference: '' }],
       ['reference', { ...good, reference: 'a\nb' }],
-      ['metadata', { ...good, metadata: [] }],
       ['metadata', { ...good, metadata: { text: 'x'.repeat(4096) } }],
       ['expires_in_seconds', { ...good, expires_in_seconds: 0 }],
       ['if_known', { ...good, if_known: 'maybe' }],
@@ -290,7 +224,7 @@ describe('a request to ask', () => {
     assert.equal((await asKey('/ask')).text, before);
     const nowhere = await ask({ question: 'Where?', conversation_id: 999_999 });
     assertError(nowhere, 404, 'CONVERSATION_NOT_FOUND', 'conversation_id');
-    for (const wait of ['46', '-1', 'x', ''])
+    for (const wait of ['46', 'x'])
       assertError(await asKey(`/ask/1?wait=${wait}`), 422, 'VALIDATION_ERROR', 'wait');
     assertError(await asKey('/knowledge/find'), 422, 'VALIDATION_ERROR', 'q');
   });

@@ -7,14 +7,10 @@ import { samplesOf } from '../../support/docs/samples.ts';
 import {
   ABOUT,
   type Assistant,
-  addressOf,
   connectNew,
   connectOld,
   connectStdio,
-  NEW,
   stdioOf,
-  TASKS,
-  withKey,
 } from '../../support/mcpClients.ts';
 import { type Merchant, useMerchant } from '../../support/merchants.ts';
 import { root } from '../../support/process.ts';
@@ -42,7 +38,6 @@ const callMcp = (shop: Merchant, token?: string, { body = LIST as object, origin
 for (const [name, connect] of Object.entries(CLIENTS))
   describe(`an assistant over MCP: ${name}`, () => {
     const shop = useMerchant('sqlite');
-    const other = useMerchant('sqlite');
     let assistant: Assistant;
     before(async () => {
       assistant = await connect(shop.deskbell, await shop.key());
@@ -70,33 +65,6 @@ for (const [name, connect] of Object.entries(CLIENTS))
       assert.equal(found.candidates[0].answer, 'Yes, two kinds.');
     });
 
-    it('reads what is wrong with a call, and what it may not know', async () => {
-      const refused = async (tool: string, given: Record<string, unknown>) => {
-        const { isError, content } = await assistant.use(tool, given);
-        assert.equal(isError, true);
-        return content[0].text;
-      };
-      const { conversationId: conversation_id } = shop;
-      // In the words of the tool, not of the API.
-      const misnamed: [string, Record<string, unknown>, string][] = [
-        ['ask_merchant', { conversation_id }, 'question is required'],
-        ['find_answer', { question: ' ' }, 'question is required'],
-        ['request_human', { support_reason: 'Help', conversation_id }, 'reason is required'],
-        ['get_answer', { question_id: 1 }, 'id is required'],
-        ['get_answer', { id: 1, wait_seconds: 100 }, WAIT_INVALID],
-        ['cancel_question', { id: null }, 'id is required'],
-      ];
-      for (const [tool, given, detail] of misnamed)
-        assert.equal(await refused(tool, given), `${detail} (VALIDATION_ERROR)`);
-      const theirs = { question: 'Do you sell tea?', conversation_id: other.conversationId };
-      const { id } = (await other.post('/ask', theirs)).json;
-      const absent = await refused('get_answer', { id: 999_999 });
-      assert.match(absent, /\(ASK_NOT_FOUND\)$/);
-      assert.equal(await refused('get_answer', { id }), absent);
-      assert.equal(await refused('cancel_question', { id }), absent);
-      assert.equal(await refused('get_answer', { id: '../keys/self' }), absent);
-    });
-
     it('has only the tools of its key’s scopes, and learns which scope is missing', async () => {
       const reader = await connect(shop.deskbell, await shop.key('knowledge:read'));
       try {
@@ -113,6 +81,7 @@ for (const [name, connect] of Object.entries(CLIENTS))
 
 describe('an assistant over MCP', () => {
   const shop = useMerchant('sqlite');
+  const other = useMerchant('sqlite');
   let key: string;
   let assistant: Assistant;
   before(async () => {
@@ -136,28 +105,30 @@ describe('an assistant over MCP', () => {
     assert.deepEqual(await open(), []);
   });
 
-  it('describes its tools completely', async () => {
-    const client = new Client(ABOUT, NEW);
-    await client.connect(new StreamableHTTPClientTransport(addressOf(shop.deskbell), withKey(key)));
-    const { tools } = await client.listTools();
-    for (const { name, title, description, annotations, inputSchema, outputSchema } of tools) {
-      assert.ok(title && description, name);
-      assert.deepEqual([inputSchema.type, outputSchema?.type], ['object', 'object'], name);
-      for (const hint of [annotations?.readOnlyHint, annotations?.openWorldHint])
-        assert.equal(typeof hint, 'boolean', name);
-      for (const [field, schema] of Object.entries(inputSchema.properties ?? {}))
-        assert.ok((schema as { description?: string }).description, `${name}.${field}`);
-    }
-    const { instructions, capabilities } = client.getDiscoverResult()!;
-    assert.match(instructions ?? '', /find_answer/);
-    // Otherwise the customer is told twice, or never.
-    const aboutDelivery = ['ask_merchant', 'get_answer'].map(
-      (wanted) => tools.find(({ name }) => name === wanted)!.description,
-    );
-    for (const text of [instructions, ...aboutDelivery])
-      assert.match(text ?? '', /deliver.*deskbell.*assistant/);
-    assert.deepEqual(capabilities, { tools: {}, extensions: { [TASKS]: {} } });
-    await client.close();
+  it('reads what is wrong with a call, and what it may not know', async () => {
+    const refused = async (tool: string, given: Record<string, unknown>) => {
+      const { isError, content } = await assistant.use(tool, given);
+      assert.equal(isError, true);
+      return content[0].text;
+    };
+    const { conversationId: conversation_id } = shop;
+    // In the words of the tool, not of the API.
+    const misnamed: [string, Record<string, unknown>, string][] = [
+      ['ask_merchant', { conversation_id }, 'question is required'],
+      ['find_answer', { question: ' ' }, 'question is required'],
+      ['request_human', { support_reason: 'Help', conversation_id }, 'reason is required'],
+      ['get_answer', { question_id: 1 }, 'id is required'],
+      ['get_answer', { id: 1, wait_seconds: 100 }, WAIT_INVALID],
+    ];
+    for (const [tool, given, detail] of misnamed)
+      assert.equal(await refused(tool, given), `${detail} (VALIDATION_ERROR)`);
+    const theirs = { question: 'Do you sell tea?', conversation_id: other.conversationId };
+    const { id } = (await other.post('/ask', theirs)).json;
+    const absent = await refused('get_answer', { id: 999_999 });
+    assert.match(absent, /\(ASK_NOT_FOUND\)$/);
+    assert.equal(await refused('get_answer', { id }), absent);
+    assert.equal(await refused('cancel_question', { id }), absent);
+    assert.equal(await refused('get_answer', { id: '../keys/self' }), absent);
   });
 
   it('answers what it has read before it exits', async () => {
@@ -185,12 +156,8 @@ describe('an assistant over MCP', () => {
     assert.equal((await callMcp(shop, revoked.key)).status, 200);
     await shop.delete(`/keys/${revoked.id}`);
     assertError(await callMcp(shop, revoked.key), 401, 'INVALID_TOKEN');
-    for (const connect of [connectOld, connectNew])
-      await assert.rejects(connect(shop.deskbell, revoked.key), /401|INVALID_TOKEN/);
+    await assert.rejects(connectNew(shop.deskbell, revoked.key), /401|INVALID_TOKEN/);
     assertError(await shop.deskbell.call('GET', '/mcp', { token: key }), 405, 'METHOD_NOT_ALLOWED');
-    assertError(await callMcp(shop, key, { body: [LIST] }), 422, 'VALIDATION_ERROR', 'body');
-    const large = { ...LIST, params: { filler: 'x'.repeat(300 * 1024) } };
-    assertError(await callMcp(shop, key, { body: large }), 413, 'PAYLOAD_TOO_LARGE');
   });
 
   it('connects with the configurations in docs/mcp.md', async () => {
@@ -244,13 +211,11 @@ describe('a web page that calls the MCP address', () => {
   const own = useMerchant('sqlite', {
     ...{ PUBLIC_URL: 'https://desk.shop.example', CORS_ORIGINS: 'https://app.example' },
   });
-  const everybody = useMerchant('sqlite', { CORS_ORIGINS: '*' });
   const closed = useMerchant('sqlite');
 
   it('may do so from our own origin and those of CORS_ORIGINS, and from no other', async () => {
     for (const [shop, allowed, refused] of [
       [own, ['https://desk.shop.example', 'https://app.example'], ['https://evil.example', 'null']],
-      [everybody, ['https://evil.example'], []],
       [closed, [], [closed.deskbell.url, 'https://evil.example', 'null']],
     ] as const) {
       const key = await shop.key();
@@ -265,7 +230,6 @@ it('"deskbell mcp" says in one line what is missing or wrong', async () => {
   for (const [env, line] of [
     [{}, /^DESKBELL_KEY must be set\. .*\n$/],
     [{ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'http://127.0.0.1:9' }, /^Deskbell does not answer at .*:9\.\n$/],
-    [{ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'ftp://shop.example' }, /^DESKBELL_URL must be an address .*\n$/],
   ] as const) {
     const { code, stdout, stderr } = await run(['mcp'], { env });
     assert.deepEqual([code, stdout], [1, '']);

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Engine } from '../../../src/database/database.ts';
-import { waitsArrive } from '../../support/arrivals.ts';
 import { useAsksOf } from '../../support/asking.ts';
-import { engines } from '../../support/databases.ts';
-import { connectNew } from '../../support/mcpClients.ts';
 import { type Merchant, useMerchant } from '../../support/merchants.ts';
 import { assertError, type Reply } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
@@ -37,8 +32,8 @@ async function waitMany(shop: Merchant, token: string, id: number, accepted = PE
   return { refused, ended: Promise.all(all).then(() => ended) };
 }
 
-function useLimited(engine: Engine) {
-  const shop = useMerchant(engine, {
+function useLimited() {
+  const shop = useMerchant('sqlite', {
     WAITING_REQUESTS_PER_USER: String(PER_USER),
     WAITING_REQUESTS_PER_MERCHANT: String(PER_MERCHANT),
   });
@@ -49,8 +44,8 @@ function useLimited(engine: Engine) {
 }
 
 describe('the limits of waiting requests', () => {
-  const { shop, ask, raise, customer, question } = useLimited('sqlite');
-  const other = useLimited('sqlite');
+  const { shop, ask, raise, customer, question } = useLimited();
+  const other = useLimited();
   let key: string;
   before(async () => {
     key = await shop.key();
@@ -75,11 +70,6 @@ describe('the limits of waiting requests', () => {
     for (const { json } of await ended) assert.equal(json.answer, 'Yes, on Fridays.');
     assert.equal((await get(`/ask/${id}?wait=45`)).json.status, 'answered');
     assert.equal(await waitingNow(), 0);
-    // They made room.
-    const next = await raise();
-    const again = await waitMany(shop, key, next);
-    await shop.answer(next);
-    assert.equal((await again.ended).length, PER_USER);
   });
 
   it('an ask above them is raised once and does not wait', async () => {
@@ -126,55 +116,5 @@ describe('the limits of waiting requests', () => {
     while (await isFull()) await sleep(10);
     await shop.answer(id);
     await ended;
-  });
-
-  it('an assistant over MCP reads that it may not wait, and can ask without', async () => {
-    const id = await raise();
-    const { ended } = await waitMany(shop, key, id);
-    const assistant = await connectNew(shop.deskbell, key);
-    const refused = await assistant.use('get_answer', { id, wait_seconds: 45 });
-    assert.equal(refused.isError, true);
-    assert.match(refused.content[0].text, /waiting requests.* Do not wait, or try again in 5 s/);
-    assert.equal((await assistant.use('get_answer', { id })).structuredContent.status, 'waiting');
-    await assistant.close();
-    await shop.answer(id);
-    await ended;
-  });
-});
-
-// On SQLite a read is over before the connection can close.
-if (engines.includes('postgres'))
-  describe('the limits of waiting requests (postgres)', () => {
-    const { shop, raise } = useLimited('postgres');
-
-    it('do not count a client that goes during the first read', async () => {
-      const [key, id, gone] = [await shop.key(), await raise(), new AbortController()];
-      await shop.deskbell.database.transaction(async (tx) => {
-        await tx.run('lock table asks in access exclusive mode');
-        const arrived = waitsArrive(PER_USER);
-        const headers = { authorization: `Bearer ${key}` };
-        const leaving = Array.from({ length: PER_USER }, () =>
-          fetch(`${shop.deskbell.url}/api/v1/ask/${id}?wait=45`, { headers, signal: gone.signal }),
-        );
-        const closed = (await arrived).map((response) => once(response, 'close'));
-        gone.abort();
-        for (const one of leaving) await assert.rejects(one, { name: 'AbortError' });
-        await Promise.all(closed);
-      });
-      const { ended } = await waitMany(shop, key, id);
-      await shop.answer(id);
-      assert.equal((await ended).length, PER_USER);
-    });
-  });
-
-describe('no limits of waiting requests', () => {
-  const shop = useMerchant('sqlite', { WAITING_REQUESTS_PER_USER: '0', WAITING_REQUESTS_PER_MERCHANT: '0' });
-  const { ask, get, customer, question } = useAsksOf(shop);
-
-  it('are the setting 0', async () => {
-    const { id } = (await ask({ question: question(), customer: customer() })).json;
-    const waiting = Array.from({ length: TRIED }, () => get(id, '?wait=45'));
-    await shop.answer(id);
-    for (const { json } of await Promise.all(waiting)) assert.equal(json.status, 'answered');
   });
 });
