@@ -6,7 +6,7 @@ import { type Merchant, useMerchant } from '../../support/merchants.ts';
 import { assertError, onEachEngine } from '../../support/server.ts';
 import { receivedIn, type ThreadMessage, textsOf } from '../../support/threads.ts';
 
-const DAY_SECONDS = 24 * 3600;
+const DAY_MS = 24 * 60 * 60_000;
 
 const recordIn = (shop: Merchant) => (id: number, body: unknown) =>
   shop.post(`/conversation/${id}/messages`, body);
@@ -78,8 +78,8 @@ onEachEngine('the messages of a conversation', (engine) => {
       at: n < 5 ? at : '2026-01-15T09:00:01Z',
     }));
     await record(id, { messages });
-    const answers = ['first answer', 'second answer'];
-    for (const text of answers) await answerIn(id, text);
+    await answerIn(id, 'first answer');
+    const second = await answerIn(id, 'second answer');
     // At the same time as five of the messages.
     await shop.deskbell.database.run('update deliveries set created_at = $2 where conversation_id = $1', [
       id,
@@ -87,8 +87,15 @@ onEachEngine('the messages of a conversation', (engine) => {
     ]);
     const whole = await read(id);
     const texts = messages.map(({ text }) => text);
-    assert.deepEqual(textsOf(whole), [...texts.slice(0, 5), ...answers, ...texts.slice(5)]);
+    assert.deepEqual(textsOf(whole), [
+      ...[...texts.slice(0, 5), 'first answer', 'second answer', ...texts.slice(5)],
+    ]);
     assert.equal(new Set(whole.map((one) => one.id)).size, 9);
+    const { id: delivery } = (await shop.get('/delivery/?limit=1')).json[0];
+    assert.deepEqual(whole[6], {
+      ...{ id: `d${delivery}`, from: 'merchant', text: 'second answer', at, message_id: null },
+      ...{ notification_id: second, delivery: { id: delivery, state: 'delivered' } },
+    });
     for (const limit of [1, 2, 5, 6, 9]) {
       const pages: ThreadMessage[] = [];
       for (let cursor: string | null = ''; cursor !== null; ) {
@@ -102,64 +109,30 @@ onEachEngine('the messages of a conversation', (engine) => {
     }
   });
 
-  it('include what Deskbell sent, with its notification and state', async () => {
-    const id = await shop.converse();
-    const notification_id = await answerIn(id, 'Yes, two kinds.');
-    const [sent] = await read(id);
-    const [delivery] = (await shop.get('/delivery/?limit=1')).json;
-    assert.deepEqual(sent, {
-      ...{ id: `d${delivery.id}`, from: 'merchant', text: 'Yes, two kinds.', at: delivery.created_at },
-      ...{ message_id: null, notification_id, delivery: { id: delivery.id, state: 'delivered' } },
-    });
-    // The customer reads it.
-    await shop.get(`/simulator/${id}`);
-    assert.equal((await read(id))[0]!.delivery!.state, 'read');
-  });
-
-  it('include what the customer wrote on the test phone, and what the demo’s assistant said', async () => {
-    const id = await shop.converse();
-    await shop.post(`/simulator/${id}`, { text: 'Is it\0 organic?' });
-    const [message, ...others] = await read(id);
-    assert.deepEqual(
-      others.map(({ from }) => from),
-      ['assistant'],
-    );
-    const { from, message_id, text } = message!;
-    assert.deepEqual([from, text], ['customer', 'Is it\ufffd organic?']);
-    assert.match(message_id!, /^simulator-\d+$/);
-    assert.deepEqual(await receivedIn(shop.deskbell, shop.id, id), [{ message_id, text }]);
-    assert.doesNotMatch(shop.deskbell.logged.join(''), /organic/);
-  });
-
   it('expire, and the storage that the database counts is what is stored', async () => {
     const { database, clock, config } = shop.deskbell;
     const id = await shop.converse();
     const messages = ['größer', '😀'].map((text) => ({ from: 'customer', text, message_id: text }));
     await record(id, { messages });
     const assertKept = async (count: number) => {
-      const { counted, stored, kept } = (await database.one<{
-        counted: number;
-        stored: number;
-        kept: number;
-      }>(
+      const sums = await database.one<{ counted: number; stored: number; kept: number }>(
         `select (select bytes from conversation_storage where merchant_id = $2) as counted,
           cast((select count(*) * 500 from conversations where merchant_id = $2) + (select coalesce(
             sum(octet_length(text) + coalesce(octet_length(message_id), 0) + 200), 0) from conversation_messages
             where merchant_id = $2) as bigint) as stored,
           (select count(*) from conversation_messages where conversation_id = $1) as kept`,
         [id, shop.id],
-      ))!;
-      assert.deepEqual([counted, kept], [stored, count]);
+      );
+      assert.deepEqual([sums!.counted, sums!.kept], [sums!.stored, count]);
     };
     await assertKept(2);
     const silent = createLogger({ logLevel: 'silent', logPretty: false });
-    for (const [days, kept] of [
-      [364, 2],
-      [366, 0],
-    ] as const) {
-      await cleanUp(database, config, silent, new Date(clock.now().getTime() + days * DAY_SECONDS * 1000));
-      await assertKept(kept);
-    }
+    const cleanUpAfter = (days: number) =>
+      cleanUp(database, config, silent, new Date(clock.now().getTime() + days * DAY_MS));
+    await cleanUpAfter(364);
+    await assertKept(2);
+    await cleanUpAfter(366);
+    await assertKept(0);
   });
 });
 
@@ -189,34 +162,21 @@ describe('a message to record', () => {
     const path = `/conversation/${id}/messages`;
     const good = { from: 'customer', text: 'Good.' };
     const ahead = new Date(shop.deskbell.clock.now().getTime() + 10 * 60_000).toISOString();
-    const times = ['yesterday', 1_768_469_400, '2026-01-15', '2026-01-15T09:30:00', '2026-13-15T09:30:00Z'];
+    const times = ['yesterday', 1_768_469_400, '2026-01-15T09:30:00', '2026-13-15T09:30:00Z', ahead];
     const BAD: [field: string, bodies: unknown[]][] = [
-      ['from', [{}, '[]', '7']],
+      ['from', [{}, '[]']],
       ['messages', [[], good, Array.from({ length: 101 }, () => good)].map((messages) => ({ messages }))],
       ['messages[1].from', [null, { ...good, from: 'merchant' }].map((one) => ({ messages: [good, one] }))],
-      ['messages[1].text', [{ messages: [good, { ...good, text: '' }] }]],
       ['text', [undefined, ' \n', 7, 'x'.repeat(4097)].map((text) => ({ ...good, text }))],
-      [
-        'message_id',
-        ['', 7, 'x'.repeat(256), 'a\0', '\ud83d'].map((message_id) => ({ ...good, message_id })),
-      ],
-      ['at', [...times, '0000-01-01T00:00:00Z', ahead].map((at) => ({ ...good, at }))],
+      ['message_id', ['', 7, 'x'.repeat(256), 'a\0'].map((message_id) => ({ ...good, message_id }))],
+      ['at', times.map((at) => ({ ...good, at }))],
     ];
     for (const [field, bodies] of BAD)
-      for (const body of bodies) {
-        const reply = await recordIn(shop)(id, body);
-        assertError(reply, 422, 'VALIDATION_ERROR', field);
-        assert.ok(reply.json.detail.startsWith(`${field} `), reply.json.detail);
-      }
+      for (const body of bodies) assertError(await recordIn(shop)(id, body), 422, 'VALIDATION_ERROR', field);
     assert.deepEqual((await shop.get(path)).json.messages, []);
     const longest = { ...good, text: '😀'.repeat(4096), message_id: '😀'.repeat(255) };
     assert.deepEqual((await recordIn(shop)(id, longest)).json, { stored: 1, repeated: 0 });
-    for (const [query, field] of [
-      ['limit=0', 'limit'],
-      ['limit=201', 'limit'],
-      ['cursor=x', 'cursor'],
-      [`cursor=${Buffer.from('delivery 7').toString('base64url')}`, 'cursor'],
-    ])
-      assertError(await shop.get(`${path}?${query}`), 422, 'VALIDATION_ERROR', field);
+    for (const query of ['limit=0', 'limit=201', 'cursor=x'])
+      assertError(await shop.get(`${path}?${query}`), 422, 'VALIDATION_ERROR', query.split('=')[0]);
   });
 });

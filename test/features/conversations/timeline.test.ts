@@ -7,6 +7,8 @@ import { assertError, onEachEngine } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 import { said, talkingOf } from '../../support/talking.ts';
 
+const NO_TURN = Buffer.from('turn 2026 m 1').toString('base64url');
+
 onEachEngine('the timeline of a conversation', (engine) => {
   const shop = useMerchant(engine);
   const other = useMerchant(engine);
@@ -17,11 +19,8 @@ onEachEngine('the timeline of a conversation', (engine) => {
 
   it('has what customer, assistant and merchant said, in order, each with what belongs to it', async () => {
     const id = await shop.converse();
-    await record(
-      id,
-      { from: 'customer', text: 'Hello', at: ago(30) },
-      { from: 'assistant', text: 'Hi, how can I help?', at: ago(29) },
-    );
+    await record(id, { from: 'customer', text: 'Hello', at: ago(30) });
+    await record(id, { from: 'assistant', text: 'Hi, how can I help?', at: ago(29) });
     const asked = await question(id, 'Do you open on Sundays?');
     await shop.answer(asked, { answer: 'From ten to two.' });
     await shop.deskbell.allSent();
@@ -36,10 +35,7 @@ onEachEngine('the timeline of a conversation', (engine) => {
       'merchant: From ten to two.',
       'merchant: And on Saturdays all day.',
     ]);
-    assert.deepEqual(
-      [conversation.id, conversation.taken_over, sending, next_before],
-      [id, null, 'text', null],
-    );
+    assert.deepEqual([conversation.id, sending, next_before], [id, 'text', null]);
     const [first, , asking, answered, followUp] = items;
     assert.deepEqual(first, {
       ...{ id: first!.id, from: 'customer', text: 'Hello', at: first!.at, by: null, can_quote: true },
@@ -60,10 +56,7 @@ onEachEngine('the timeline of a conversation', (engine) => {
       ...{ id: json.delivery_id, state: 'delivered', reason: null, code: null, undo_until: null },
       updated_at: followUp!.delivery!.updated_at,
     });
-    assert.deepEqual(
-      [followUp!.by, followUp!.notification_id, followUp!.reply_to],
-      ['Olga Owner', null, null],
-    );
+    assert.deepEqual([followUp!.by, followUp!.notification_id], ['Olga Owner', null]);
   });
 
   it('shows a question once: as the customer’s message of the same words, if that came within ten minutes', async () => {
@@ -78,29 +71,10 @@ onEachEngine('the timeline of a conversation', (engine) => {
     await shop.answer(peru, { answer: 'We do.' });
     await shop.deskbell.allSent();
     const items = await turns(id);
-    assert.deepEqual(
-      items.map(({ id: turn, question }) => [turn[0], question?.notification_id ?? null]),
-      [
-        ['m', null],
-        ['m', peru],
-        ['n', chile],
-        ['d', null],
-      ],
-    );
+    const shown = items.map(({ id: turn, question }) => `${turn[0]} ${question?.notification_id}`);
+    assert.deepEqual(shown, ['m undefined', `m ${peru}`, `n ${chile}`, 'd undefined']);
     assert.deepEqual(items[3]!.reply_to, { id: items[1]!.id, text: 'Do you ship to Peru?' });
     assert.deepEqual([items[1]!.question!.status, items[2]!.question!.outcome], ['answered', null]);
-  });
-
-  it('gives each question of the same words its own message, the nearest', async () => {
-    const id = await shop.converse();
-    await record(
-      id,
-      { from: 'customer', text: 'Hello?', at: ago(9) },
-      { from: 'customer', text: 'Hello?', at: ago(1) },
-    );
-    const raised = [await question(id, 'Hello?'), await question(id, 'Hello?'), await question(id, 'Hello?')];
-    const found = (await turns(id)).map(({ question }) => question?.notification_id);
-    assert.deepEqual(found, [raised[1], raised[0], raised[2]]);
   });
 
   it('leaves out what an assistant recorded of Deskbell’s own messages, by its id or by its words', async () => {
@@ -152,6 +126,9 @@ onEachEngine('the timeline of a conversation', (engine) => {
     const [held, ...others] = await turns(id);
     assert.deepEqual([held!.question!.answer, held!.question!.undo_until], ['You can.', undo_until]);
     assert.deepEqual(others, []);
+    // An assistant might pass on what is then taken back.
+    const toAssistant = await shop.get(`/conversation/${id}/timeline`, { token: await shop.key() });
+    assert.doesNotMatch(toAssistant.text, /You can/);
     shop.deskbell.clock.go();
     shop.deskbell.clock.jump(6);
     await until('it is released', async () => (await turns(id)).length === 2);
@@ -176,29 +153,22 @@ onEachEngine('the timeline of a conversation', (engine) => {
     await shop.deskbell.allSent();
 
     const pages: Turn[][] = [];
-    let before: string | null = '';
-    while (before !== null) {
+    for (let before: string | null = ''; before !== null; ) {
       const page = await timeline(id, `?limit=4${before && `&before=${before}`}`);
       pages.unshift(page.items);
       assert.ok(page.items.length <= 4);
       before = page.next_before;
     }
     assert.deepEqual(pages.flat(), (await timeline(id, '?limit=100')).items);
-    assert.deepEqual(
-      pages.flat().map(({ text }) => text),
-      [...texts, 'Sent 1', 'Sent 2', 'Sent 3'],
-    );
+    const shown = pages.flat().map(({ text }) => text);
+    assert.deepEqual(shown, [...texts, 'Sent 1', 'Sent 2', 'Sent 3']);
     assert.deepEqual(pages.at(-3)!.at(-1)!.question!.notification_id, twin);
   });
 
   it('refuses a bad limit and a bad position, and shows no other merchant’s conversation', async () => {
     const path = `/conversation/${await shop.converse()}/timeline`;
-    for (const limit of ['0', '101', 'x'])
-      assertError(await shop.get(`${path}?limit=${limit}`), 422, 'VALIDATION_ERROR', 'limit');
-    for (const before of ['x', Buffer.from('turn 2026 m 1').toString('base64url')])
-      assertError(await shop.get(`${path}?before=${before}`), 422, 'VALIDATION_ERROR', 'before');
-    const foreign = await other.get(path);
-    assertError(foreign, 404, 'CONVERSATION_NOT_FOUND', 'conversation_id');
-    assert.equal(foreign.text, (await other.get('/conversation/999999/timeline')).text);
+    for (const wrong of ['limit=0', 'limit=101', 'before=x', `before=${NO_TURN}`])
+      assertError(await shop.get(`${path}?${wrong}`), 422, 'VALIDATION_ERROR', wrong.split('=')[0]);
+    assertError(await other.get(path), 404, 'CONVERSATION_NOT_FOUND', 'conversation_id');
   });
 });
