@@ -1,20 +1,20 @@
-import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { UserId } from '../../src/contract/ids.ts';
 import { SCOPE_NAMES } from '../../src/contract/machineKeys.ts';
 import { CHANGES, type Database, type Engine } from '../../src/database/database.ts';
 import { createKey } from './machineKeys.ts';
 import { BOREALIS, type Deskbell, startDeskbell } from './server.ts';
+import { until } from './shops.ts';
 import { type Embeddings, startEmbeddings } from './stand-ins/embeddings.ts';
 import { AURORA_ID, learn } from './teaching.ts';
 
 const ALMA = 1 as UserId;
+
+export { until };
+
 export const EMBEDDINGS_KEY = 'sk-test-of-embeddings';
 
-type Options = Parameters<typeof startEmbeddings>[0];
-
-export const embeddingsEnv = ({ url }: Pick<Embeddings, 'url'>) => ({
+const embeddingsEnv = ({ url }: Pick<Embeddings, 'url'>) => ({
   EMBEDDINGS_URL: url,
   EMBEDDINGS_MODEL: 'meaning-1',
   EMBEDDINGS_API_KEY: EMBEDDINGS_KEY,
@@ -23,13 +23,13 @@ export const embeddingsEnv = ({ url }: Pick<Embeddings, 'url'>) => ({
 });
 
 /** A server with an embeddings endpoint, and functions to write documents as Aurora by default. */
-export function useEmbeddings(engine: Engine, options: Options = {}) {
+export function useEmbeddings(engine: Engine, options: Parameters<typeof startEmbeddings>[0] = {}) {
   const deskbell = {} as Deskbell;
   const endpoint = {} as Embeddings;
   // Keys: the tests move the clock by days, and tokens expire.
   const tokens = { aurora: '', borealis: '' };
   before(async () => {
-    replaceWith(endpoint, await startEmbeddings({ apiKey: EMBEDDINGS_KEY, ...options }));
+    await startEmbeddings({ apiKey: EMBEDDINGS_KEY, ...options }, endpoint);
     Object.assign(deskbell, await startDeskbell(engine, embeddingsEnv(endpoint)));
     tokens.aurora = await createKey(deskbell, SCOPE_NAMES);
     tokens.borealis = await createKey(deskbell, SCOPE_NAMES, BOREALIS);
@@ -63,21 +63,8 @@ export function useEmbeddings(engine: Engine, options: Options = {}) {
   };
 }
 
-/** Copies the getters' state too: the tests change `fault`. */
-function replaceWith(target: Embeddings, source: Embeddings): void {
-  Object.defineProperties(target, {
-    ...Object.getOwnPropertyDescriptors(source),
-    fault: {
-      get: () => source.fault,
-      set: (fault) => {
-        source.fault = fault;
-      },
-    },
-  });
-}
-
 /** Waits until every document of every merchant has its vectors. */
-export const untilMade = (database: Database): Promise<void> =>
+const untilMade = (database: Database): Promise<void> =>
   until('all vectors are made', async () => {
     database.signal(CHANGES);
     const waiting = await database.all(
@@ -86,10 +73,3 @@ export const untilMade = (database: Database): Promise<void> =>
     );
     return waiting.length === 0;
   });
-
-export async function until(what: string, isSo: () => unknown, forMs = 60_000): Promise<void> {
-  for (const giveUpAt = Date.now() + forMs; Date.now() < giveUpAt; await sleep(20)) {
-    if (await isSo()) return;
-  }
-  assert.fail(`timed out waiting until ${what}`);
-}

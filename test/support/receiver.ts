@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenLocally } from './stand-ins/loopback.ts';
 
 /** A system that receives webhooks, on loopback. */
 export interface Receiver {
@@ -34,17 +34,13 @@ export async function startReceiver(): Promise<Receiver> {
       receiver.answer(response, call);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { port, origin, close } = await listenLocally(server);
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${port}/hooks/deskbell`,
+    url: `${origin}/hooks/deskbell`,
     port,
     received: [],
     answer: (response) => response.writeHead(204).end(),
-    close() {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
+    close,
   };
   return receiver;
 }

@@ -2,36 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { openVault } from '../../src/auth/vault.ts';
 import { readConfig } from '../../src/config.ts';
 import type { MerchantId } from '../../src/contract/ids.ts';
-import type { Database, Engine, Queries } from '../../src/database/database.ts';
+import type { Engine, Queries } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import type { Channel } from '../../src/delivery/channels/channel.ts';
 import { createChannels } from '../../src/delivery/channels/merchantChannels.ts';
 import { enqueueSteps, type NewDelivery, readAddress } from '../../src/delivery/queue/enqueue.ts';
-import { startWorker, type Worker, type WorkerParts } from '../../src/delivery/worker/worker.ts';
+import { startWorker, type WorkerParts } from '../../src/delivery/worker/worker.ts';
 import { eventsStep } from '../../src/events/record.ts';
 import { createLogger } from '../../src/log.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
-import type { Vault } from '../../src/secrets.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
 import { type Clock, createClock } from './server.ts';
-
-/** The queue, the worker and the channels without a server, with two merchants and a test clock. */
-export interface Sending {
-  env: Record<string, string>;
-  database: Database;
-  vault: Vault;
-  worker: Worker;
-  clock: Clock;
-  /** Every line that was logged. */
-  logged: string[];
-  /** Puts a message into the queue and returns its id. */
-  put(merchantId: MerchantId, change?: Partial<NewDelivery>): Promise<number>;
-  row(id: number): Promise<DeliveryRow>;
-  /** Advances the clock, then sends all messages that are due. */
-  settle(seconds?: number): Promise<void>;
-  close(): Promise<void>;
-}
 
 interface DeliveryRow {
   key: string;
@@ -71,7 +53,12 @@ export async function enqueue(queries: Queries, merchantId: MerchantId, given: S
   return sent;
 }
 
-/** `channel` replaces the channels from the settings. */
+export type Sending = Awaited<ReturnType<typeof startSending>>;
+
+/**
+ * The queue, the worker and the channels without a server, with two merchants and a test clock. `channel` replaces the
+ * channels from the settings.
+ */
 export async function startSending(
   engine: Engine,
   {
@@ -82,7 +69,7 @@ export async function startSending(
     settings?: Record<string, string>;
     channel?: (now: () => Date) => Channel;
   } & Partial<Pick<WorkerParts, 'onAttempt' | 'tracer'>> = {},
-): Promise<Sending> {
+) {
   const testDatabase: TestDatabase = await createTestDatabase(engine);
   const env = { ...testDatabase.env, ...settings };
   const config = readConfig(env);
@@ -92,6 +79,7 @@ export async function startSending(
   await migrate(database, clock.now);
   for (const name of ['Aurora', 'Borealis']) await insertMerchant(database, name, clock.now());
 
+  /** Every line that was logged. */
   const logged: string[] = [];
   const log = createLogger({ logLevel: 'trace', logPretty: false }, { write: (line) => logged.push(line) });
   const known = createChannels({ database, vault, now: clock.now }, config);
@@ -114,7 +102,8 @@ export async function startSending(
     worker,
     clock,
     logged,
-    async put(merchantId, change = {}) {
+    /** Puts a message into the queue and returns its id. */
+    async put(merchantId: MerchantId, change: Partial<NewDelivery> = {}) {
       const delivery: Sent = {
         notificationId: 12,
         conversationId: 3,
@@ -128,7 +117,7 @@ export async function startSending(
       worker.wake();
       return id;
     },
-    async row(id) {
+    async row(id: number) {
       const row = await database.one<DeliveryRow>(
         'select key, state, reason, attempts, due_at, last_code from deliveries where id = $1',
         [id],
@@ -136,6 +125,7 @@ export async function startSending(
       if (!row) throw new Error(`there is no delivery ${id}`);
       return row;
     },
+    /** Advances the clock, then sends all messages that are due. */
     async settle(seconds = 0) {
       await clock.advance(seconds);
       await worker.idle();

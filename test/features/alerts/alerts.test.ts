@@ -3,15 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { dispatchAlerts } from '../../../src/alerts/dispatch.ts';
 import { createLogger } from '../../../src/log.ts';
 import { type Merchant, newMerchant, useMerchant } from '../../support/merchants.ts';
-import {
-  assertError,
-  type Deskbell,
-  login,
-  logout,
-  onEachEngine,
-  type Reply,
-  startSecondServer,
-} from '../../support/server.ts';
+import { assertError, type Deskbell, login, logout, onEachEngine, type Reply } from '../../support/server.ts';
 import { type Browser, type PushService, startPushService } from '../../support/stand-ins/push.ts';
 
 // The clock moves by hours.
@@ -112,20 +104,6 @@ onEachEngine('alerts on a device', (engine) => {
         { endpoint: his.endpoint, kind: 'assigned', by: 'Olga Owner', text: TEXT, ...about },
         { endpoint: hers.endpoint, kind: 'mentioned', by: 'Teo Vidal', text, ...about },
       ]),
-    );
-  });
-
-  it('tell of a message that was not delivered', async () => {
-    await subscribe(teo.token);
-    const id = await ask({ question: 'Q?', lead_phone: 'unknown' });
-    await shop.answer(id);
-    await deskbell.allSent();
-    assert.deepEqual(
-      shown().map(({ kind, notification_id }) => [kind, notification_id]),
-      [
-        ['question', id],
-        ['failed', id],
-      ],
     );
   });
 
@@ -273,21 +251,6 @@ onEachEngine('alerts on a device', (engine) => {
       [{ keys: { ...good.keys, p256dh: Buffer.alloc(65, 4).toString('base64url') } }, 'keys'],
     ] as const)
       refuses(await shop.put('/alerts/subscriptions', { ...good, ...more }), field);
-  });
-
-  it('come once, with one key, from several servers', { skip: engine === 'sqlite' }, async () => {
-    const second = await startSecondServer(deskbell, SETTINGS);
-    try {
-      const key = await second.call('GET', '/api/v1/alerts/key', { token: olga });
-      assert.equal(key.text, (await shop.get('/alerts/key')).text);
-      await subscribe();
-      for (let n = 0; n < 10; n += 1) await shop.raise();
-      for (const server of [deskbell, second, deskbell, second]) await server.allSent();
-      const ids = service.requests.map(({ message }) => message.notification_id);
-      assert.deepEqual([ids.length, new Set(ids).size], [10, 10]);
-    } finally {
-      await second.close();
-    }
   });
 });
 

@@ -1,39 +1,28 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, it } from 'node:test';
 import type { Receiver } from '../../support/receiver.ts';
 import { onEachEngine, useDeskbell } from '../../support/server.ts';
 import { accept, openShop, phoneOf, putAll, range, type Shop, until } from '../../support/shops.ts';
 
-/** New merchants, each with its own receiver. After a test nothing of them is left to send. */
-function useShops(engine: 'sqlite' | 'postgres', settings: Record<string, string> = {}) {
-  const deskbell = useDeskbell(engine, settings);
+onEachEngine('of merchants that send at the same time', (engine) => {
+  const deskbell = useDeskbell(engine);
   const open: Shop[] = [];
+  const openShops = async (count: number): Promise<Shop[]> => {
+    for (let n = 0; n < count; n += 1) open.push(await openShop(deskbell));
+    return open;
+  };
+  // Nothing is left to send: the server would wait for the hanging calls.
   afterEach(async () => {
     await deskbell.database.run(`update deliveries set state = 'cancelled' where state <> 'sent'`);
-    // This ends the hanging calls that the server would wait for.
     for (const { receiver } of open.splice(0)) await receiver.close();
     await deskbell.allSent();
   });
-  return {
-    deskbell,
-    async openShops(count: number): Promise<Shop[]> {
-      const shops: Shop[] = [];
-      while (shops.length < count) shops.push(await openShop(deskbell));
-      open.push(...shops);
-      return shops;
-    },
-    /** Queues this many messages, to as many customers. */
-    put: ({ id }: Shop, count: number, change: { mode?: 'campaign' } = {}) =>
-      putAll(
-        deskbell,
-        range(0, count).map((n) => ({ merchantId: id, recipient: phoneOf(n), ...change })),
-      ),
-  };
-}
-
-onEachEngine('of merchants that send at the same time', (engine) => {
-  const { deskbell, openShops, put } = useShops(engine);
+  /** Queues this many messages, to as many customers. */
+  const put = ({ id }: Shop, count: number, change: { mode?: 'campaign' } = {}) =>
+    putAll(
+      deskbell,
+      range(0, count).map((n) => ({ merchantId: id, recipient: phoneOf(n), ...change })),
+    );
   /** How many calls to receivers that hang have ended. */
   let ended = 0;
   const hang: Receiver['answer'] = (response) =>
@@ -99,29 +88,5 @@ onEachEngine('of merchants that send at the same time', (engine) => {
     await until('three campaigns are being sent', () => shop.receiver.received.length === 3);
     await isSentAtOnce(shop);
     assert.equal(shop.receiver.received.at(-1)!.json.data.mode, 'reply');
-  });
-});
-
-describe('a receiver with WORKER_CONCURRENCY_PER_ENDPOINT', () => {
-  const { deskbell, openShops, put } = useShops('sqlite', { WORKER_CONCURRENCY_PER_ENDPOINT: '2' });
-
-  it('gets all messages, and never more calls at once', async () => {
-    const [shop] = (await openShops(1)) as [Shop];
-    let open = 0;
-    let most = 0;
-    const full = Promise.withResolvers<void>();
-    shop.receiver.answer = async (response, call) => {
-      open += 1;
-      most = Math.max(most, open);
-      if (open === 2) full.resolve();
-      await full.promise;
-      // One more would come now.
-      await sleep(20);
-      open -= 1;
-      accept(response, call);
-    };
-    await put(shop, 20);
-    await deskbell.allSent();
-    assert.deepEqual([shop.receiver.received.length, most], [20, 2]);
   });
 });

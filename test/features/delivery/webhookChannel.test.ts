@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { readConfig } from '../../../src/config.ts';
@@ -11,7 +9,7 @@ import {
   publicLookup,
   type Resolve,
 } from '../../../src/delivery/channels/webhook/publicAddress.ts';
-import { isGenuine, type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { FIRST, PHONE, TEXT } from '../../support/sending.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'test key').toString('base64')}`;
@@ -47,26 +45,17 @@ describe('the webhook channel', () => {
   });
   const send = (options?: WebhookOptions) => webhook(receiver.url, options).send(MESSAGE, 'text');
 
-  it('posts the message, signed', async () => {
-    // Its body is in webhookMessages.test.ts.
-    assert.deepEqual(await send(), { outcome: 'sent', messageId: undefined, state: 'sent' });
-    const [call] = receiver.received;
-    assert.equal(call?.method, 'POST');
-    assert.equal(call?.path, '/hooks/deskbell');
-    assert.equal(call?.headers['content-type'], 'application/json');
-    assert.equal(call?.headers['webhook-id'], MESSAGE.key);
-    assert.equal(call?.headers['webhook-timestamp'], String(now().getTime() / 1000));
-    assert.ok(isGenuine(call!, SECRET));
-  });
-
-  it('is accepted by the receiver’s own library, however the secret is written', async () => {
+  it('posts the message, signed so that the receiver’s own library accepts it, however the secret is written', async () => {
     const padded = Buffer.alloc(25, 'test key').toString('base64');
     const inUrlAlphabet = Buffer.alloc(25, 0xff).toString('base64url');
-    for (const secret of [padded, padded.replaceAll('=', ''), inUrlAlphabet].map((key) => `whsec_${key}`)) {
-      const settings = { url: receiver.url, secret, allowPrivate: true };
-      await openWebhook(settings, { now: () => new Date() }).send(MESSAGE, 'text');
-      const { body, headers } = receiver.received.at(-1)!;
-      const standard = `whsec_${Buffer.from(secret.slice(6), 'base64').toString('base64')}`;
+    for (const key of [padded, padded.replaceAll('=', ''), inUrlAlphabet]) {
+      const settings = { url: receiver.url, secret: `whsec_${key}`, allowPrivate: true };
+      const result = await openWebhook(settings, { now: () => new Date() }).send(MESSAGE, 'text');
+      assert.deepEqual(result, { outcome: 'sent', messageId: undefined, state: 'sent' });
+      const { method, path, body, headers } = receiver.received.at(-1)!;
+      assert.deepEqual([method, path, headers['webhook-id']], ['POST', '/hooks/deskbell', MESSAGE.key]);
+      assert.equal(headers['content-type'], 'application/json');
+      const standard = `whsec_${Buffer.from(key, 'base64').toString('base64')}`;
       const verify = (text: string) => new Webhook(standard).verify(text, headers as Record<string, string>);
       assert.doesNotThrow(() => verify(body));
       assert.throws(() => verify(body.replace('chat-81', 'chat-82')));
@@ -138,16 +127,11 @@ describe('the webhook channel', () => {
   });
 
   it('retries if the connection is refused or the name is unknown', async () => {
-    const free = createServer().listen(0, '127.0.0.1');
-    await once(free, 'listening');
-    const { port } = free.address() as { port: number };
-    free.close();
-    const refused = await webhook(`http://127.0.0.1:${port}/`).send(MESSAGE, 'text');
-    assert.deepEqual(refused, {
-      outcome: 'retry',
-      code: 'ECONNREFUSED',
-      reason: 'The receiving system cannot be reached: connection refused.',
-    });
+    const gone = await startReceiver();
+    await gone.close();
+    const refused = await webhook(gone.url).send(MESSAGE, 'text');
+    const reason = 'The receiving system cannot be reached: connection refused.';
+    assert.deepEqual(refused, { outcome: 'retry', code: 'ECONNREFUSED', reason });
     const unknown: Resolve = (_host, _options, done) =>
       done(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), []);
     const lost = webhook('https://hooks.example/', { allowPrivate: false, resolve: unknown });
@@ -201,10 +185,7 @@ describe('the webhook channel', () => {
       let looks = 0;
       const resolve: Resolve = (_host, _options, done) =>
         done(null, [{ address: answers[Math.min(looks++, 1)]!, family: 4 }]);
-      const first = await new Promise((found) => {
-        publicLookup(resolve)('rebound.example', {}, (_error, address) => found(address));
-      });
-      assert.equal(first, '203.0.114.1');
+      publicLookup(resolve)('rebound.example', {}, (_error, address) => assert.equal(address, '203.0.114.1'));
       const channel = webhook(`http://rebound.example:${receiver.port}/`, { allowPrivate: false, resolve });
       refused(await channel.send(MESSAGE, 'text'));
       // One lookup for the connection, which uses the address that was checked.
@@ -218,10 +199,7 @@ describe('the webhook channel', () => {
       const outside =
         '1.1.1.1 8.8.8.8 100.63.255.255 100.128.0.0 172.15.0.1 172.32.0.1 192.169.0.1 198.20.0.1 223.255.255.255 2606:4700::1111 2a00:1450:4001::1';
       assert.deepEqual(inside.split(' ').filter(isPublicAddress), []);
-      assert.deepEqual(
-        outside.split(' ').filter((address) => !isPublicAddress(address)),
-        [],
-      );
+      assert.deepEqual(outside.split(' ').filter(isPublicAddress), outside.split(' '));
     });
   });
 

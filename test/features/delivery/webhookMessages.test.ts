@@ -26,12 +26,8 @@ onEachEngine('messages by webhook', (engine) => {
     (await deskbell.database.one<Record<string, unknown>>('select * from deliveries where id = $1', [id]))!;
 
   it('keep their id and their bytes in retries, with a new signature each time, when the receiver asks for them', async () => {
-    const responses: [status: number, headers?: Record<string, string>][] = [
-      [429, { 'retry-after': '600' }],
-      [404],
-      [200],
-    ];
-    receiver.answer = (response) => response.writeHead(...responses.shift()!).end();
+    const statuses = [429, 404, 200];
+    receiver.answer = (response) => response.writeHead(statuses.shift()!, { 'retry-after': '600' }).end();
     const id = await put();
     await later();
     await later(590);
@@ -40,11 +36,12 @@ onEachEngine('messages by webhook', (engine) => {
     await later(400);
     const { key, state, attempts } = await row(id);
     assert.deepEqual([state, attempts], ['sent', 3]);
-    for (const { headers } of receiver.received) assert.equal(headers['webhook-id'], key);
-    assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size, 3);
-    assert.equal(new Set(receiver.received.map(({ body }) => body)).size, 1);
     const { WEBHOOK_SECRET } = webhookEnv(receiver);
-    for (const call of receiver.received) assert.ok(isGenuine(call, WEBHOOK_SECRET));
+    for (const call of receiver.received) {
+      assert.deepEqual([call.headers['webhook-id'], call.body], [key, receiver.received[0]!.body]);
+      assert.ok(isGenuine(call, WEBHOOK_SECRET));
+    }
+    assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size, 3);
   });
 
   it('have the context of the question byte for byte, even if it is deleted before a retry', async () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../../../src/database/database.ts';
 import {
   type Channel,
@@ -8,7 +7,6 @@ import {
   type SendResult,
 } from '../../../src/delivery/channels/channel.ts';
 import { claimOf } from '../../../src/delivery/queue/claim.ts';
-import { quotaFreeAt } from '../../../src/delivery/quota.ts';
 import { createTracer } from '../../../src/telemetry/tracer.ts';
 import { webhookEnv } from '../../support/receiver.ts';
 import {
@@ -33,6 +31,7 @@ onEachEngine('a worker with problems', (engine) => {
   let result: () => SendResult;
   const attempts: string[] = [];
   const spans: string[] = [];
+  const retryPausesSeconds = DOUBLING_PAUSES_SECONDS;
   before(async () => {
     sending = await startSending(engine, {
       onAttempt: (_channel, _outcome, code) => attempts.push(code),
@@ -41,12 +40,7 @@ onEachEngine('a worker with problems', (engine) => {
       ),
       channel: () => ({
         id: 'test:1',
-        type: {
-          name: 'webhook',
-          isRemote: true,
-          reportsStatus: false,
-          retryPausesSeconds: DOUBLING_PAUSES_SECONDS,
-        },
+        type: { name: 'webhook', isRemote: true, reportsStatus: false, retryPausesSeconds },
         plan: (message) => plan(message),
         async send({ key }) {
           sent.push(key);
@@ -141,53 +135,33 @@ onEachEngine('a worker with problems', (engine) => {
   it('marks a message as failed if its outcomes stay unknown', async () => {
     result = () => ({ outcome: 'unknown', code: 'TIMEOUT' });
     const id = await put();
-    for (let n = 0; n < 20; n += 1) await sending.settle(2 * 3600);
+    for (let n = 0; n < 17; n += 1) await sending.settle(2 * 3600);
     const { state, attempts, reason } = await sending.row(id);
     assert.deepEqual([state, attempts, sent.length], ['failed', 16, 16]);
     assert.match(reason!, /it is unknown whether it arrived/);
   });
 
-  it('does not look more often while messages wait, or while the database refuses statements', async () => {
+  it('does not look more often while the database refuses statements', async () => {
     const { database, worker } = sending;
-    const { all, run } = database;
+    const { run } = database;
     result = () => ({ outcome: 'retry', code: 'HTTP_503', afterSeconds: 600 });
-    for (const content of ['one', 'two', 'three'])
-      await sending.put(FIRST, { recipient: '+35455509999', content });
+    const id = await put();
     await sending.settle();
-    /** It polls every two seconds. An earlier version polled two hundred times a second. */
-    const assertFewLooks = async (change: (count: () => void) => Partial<typeof database>) => {
-      let looks = 0;
-      Object.assign(
-        database,
-        change(() => {
-          looks += 1;
-        }),
-      );
-      const startedAt = performance.now();
-      worker.wake();
-      await sleep(500);
-      Object.assign(database, { all, run });
-      const looksMax = 2 + (performance.now() - startedAt) / 2000;
-      assert.ok(looks > 0 && looks <= looksMax, `${looks} looks`);
+    const past = new Date(0);
+    await run('update deliveries set due_at = $2 where id = $1', [id, past.toISOString()]);
+    let looks = 0;
+    database.run = () => {
+      looks += 1;
+      return away();
     };
-    await assertFewLooks((count) => ({
-      all(sql, params) {
-        if (sql.includes('order by due_at, merchant_id, endpoint_id')) count();
-        return all(sql, params);
-      },
-    }));
-    const at = new Date(0);
-    await database.run(`update deliveries set state = 'queued', due_at = $1 where id = 1`, [
-      at.toISOString(),
-    ]);
-    await makeQueuesDue(database, at);
-    await assertFewLooks((count) => ({
-      run() {
-        count();
-        return away();
-      },
-    }));
-    await database.run(`update deliveries set state = 'failed' where state = 'queued'`);
+    await makeQueuesDue({ ...database, run }, past);
+    const startedAt = performance.now();
+    worker.wake();
+    // Every two seconds, after the first ones for the signal. An earlier version did so two hundred times a second.
+    await until('it looks again', () => looks > 2);
+    database.run = run;
+    assert.ok(performance.now() - startedAt > 1000);
+    await run(`update deliveries set state = 'failed' where id = $1`, [id]);
   });
 
   it('shows only known codes in metrics and traces, because a channel could use any text as its code', async () => {
@@ -195,7 +169,6 @@ onEachEngine('a worker with problems', (engine) => {
       ['ECONNRESET', 'ECONNRESET'],
       ['HTTP_503', 'HTTP_503'],
       ['131026', '131026'],
-      ['+3545550199', 'other'],
       ['3545550199', 'other'],
       ['ETIMEDOUT_3545550199', 'other'],
       ['ANNA', 'other'],
@@ -211,31 +184,6 @@ onEachEngine('a worker with problems', (engine) => {
       if (shown === 'other') assert.ok(!spans.join().includes(code));
     }
   });
-
-  it('gives the n-th waiting message the time when the n-th slot of the daily limit becomes free', async () => {
-    const { database, clock } = sending;
-    const at = clock.now();
-    const hours = (date: Date | undefined) => Math.round((date!.getTime() - at.getTime()) / 3_600_000);
-    const freeAt = () => quotaFreeAt(database, FIRST, '+1999', 3, at);
-    const ago = (h: number) => new Date(at.getTime() - h * 3_600_000).toISOString();
-    await database.run(
-      `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)`,
-      [FIRST, '+1000', ago(20), 'k'],
-    );
-    const found: (number | undefined)[] = [];
-    for (let n = 0; n < 9; n += 1) {
-      const until = await freeAt();
-      found.push(until && hours(until));
-      await database.run(
-        `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content, context,
-            uses_quota, state, waiting_for, due_at, created_at, updated_at)
-          values ($1, $2, 1, 1, $3, 'campaign', '-', '{}', 1, 'waiting', 'limit', '9999', $4, $4)`,
-        [FIRST, `line-${n}`, `+200${n}`, at.toISOString()],
-      );
-    }
-    // One of the three was used 20 hours ago. The first two messages use the other two now.
-    assert.deepEqual(found, [undefined, undefined, 4, 24, 24, 28, 48, 48, 52]);
-  });
 });
 
 onEachEngine('a worker is woken up', (engine) => {
@@ -249,27 +197,23 @@ onEachEngine('a worker is woken up', (engine) => {
     if (!isAlone) sender = await startSecondServer(deskbell, webhookEnv(receiver));
   });
 
-  /** The time from the acknowledgement of an answer to the call of the channel. */
-  async function answerMs(): Promise<number> {
-    const token = await deskbell.signIn();
-    const called = new Promise<number>((resolve) => {
-      receiver.answer = (response, call) => {
-        resolve(performance.now());
-        accept(response, call);
-      };
-    });
-    const address = `${await raise(deskbell, token)}/answer`;
-    const { status } = await deskbell.call('POST', address, { token, body: { answer: 'Yes.' } });
-    assert.equal(status, 200);
-    const answeredAt = performance.now();
-    return (await called) - answeredAt;
-  }
   /** With polls alone, each message but the first comes two seconds after the one before it. */
   async function assertSentAtOnce(): Promise<void> {
-    const tookMs = [await answerMs()];
+    const token = await deskbell.signIn();
+    const tookMs: number[] = [];
     // A busy machine is late only sometimes.
-    do tookMs.push(await answerMs());
-    while (tookMs.length < 20 && tookMs.at(-1)! > 1000);
+    do {
+      const called = new Promise<number>((resolve) => {
+        receiver.answer = (...call) => {
+          resolve(performance.now());
+          accept(...call);
+        };
+      });
+      const address = `${await raise(deskbell, token)}/answer`;
+      await deskbell.call('POST', address, { token, body: { answer: 'Yes.' } });
+      const answeredAt = performance.now();
+      tookMs.push((await called) - answeredAt);
+    } while (tookMs.length < 2 || (tookMs.length < 20 && tookMs.at(-1)! > 1000));
     assert.ok(tookMs.at(-1)! <= 1000, `the answers took ${tookMs.join(', ')} ms`);
   }
 

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { enqueueEvents } from '../../../src/delivery/queue/endpointEvents.ts';
 import { ANSWERED, useHooks } from '../../support/hooks.ts';
 import { type ReceivedCall, startReceiver } from '../../support/receiver.ts';
 import { assertError, onEachEngine } from '../../support/server.ts';
-import { accept, range, until } from '../../support/shops.ts';
+import { accept, until } from '../../support/shops.ts';
 
 const DAY = 86_400;
 
@@ -163,20 +162,6 @@ onEachEngine('webhook endpoints', (engine) => {
     assert.deepEqual(textsOf(await sent()), ['One.', 'Two.']);
   });
 
-  it('receive nothing any more when they are removed', async () => {
-    deskbell.clock.stop();
-    const { id } = await add(ANSWERED);
-    responds(500);
-    await answer();
-    assert.equal((await sent()).length, 1);
-    assert.equal((await call('DELETE', `/${id}`)).status, 200);
-    await deskbell.clock.advance(400);
-    await answer();
-    assert.deepEqual(await sent(), []);
-    for (const method of ['GET', 'DELETE'])
-      assertError(await call(method, `/${id}`), 404, 'WEBHOOK_NOT_FOUND');
-  });
-
   it('that do not answer delay neither messages to customers nor other endpoints', async () => {
     const hanging = await startReceiver();
     const open: (() => void)[] = [];
@@ -247,7 +232,14 @@ onEachEngine('webhook endpoints', (engine) => {
       assert.equal((await change(id, repair)).status, 200);
       assert.deepEqual(textsOf(await sent()), ['One.', 'Two.']);
       for (const one of await attempts(id)) assert.deepEqual([one.state, one.attempts], ['sent', 3]);
-      await call('DELETE', `/${id}`);
+      responds(500);
+      await answer();
+      await sent();
+      // Removed, it gets nothing any more.
+      assert.equal((await call('DELETE', `/${id}`)).status, 200);
+      await deskbell.clock.advance(400);
+      await answer();
+      assert.deepEqual(await sent(), []);
     }
   });
 
@@ -261,21 +253,6 @@ onEachEngine('webhook endpoints', (engine) => {
     // The third one was sent before, so it is sent again.
     assert.deepEqual(textsOf(await sent()), ['One.', 'Three.', 'Two.']);
     assert.equal((await attempts(id)).length, 4);
-  });
-
-  it('get what waits although their queue is full', async () => {
-    const { id, since } = await failing(['One.']);
-    const { database, clock } = deskbell;
-    const [{ event_id }] = await attempts(id);
-    const later = new Date(clock.now().getTime() + 3_600_000);
-    const events = range(0, 1000).map((n) => ({
-      ...{ endpointId: id, webhookId: `evt_${shop.id}_many_${n}`, eventId: null },
-      ...{ type: 'webhook.test', body: JSON.stringify({ type: 'webhook.test', timestamp: since, data: {} }) },
-    }));
-    await database.transaction((tx) => enqueueEvents(tx, shop.id, events, later));
-    assertError(await call('POST', `/${id}/test`), 409, 'CONFLICT');
-    assert.equal((await call('POST', `/${id}/replay`, { body: { event_id } })).status, 200);
-    assert.deepEqual(textsOf(await sent()), ['One.']);
   });
 
   it('get the event at once whose attempt at the old address was still running', async () => {

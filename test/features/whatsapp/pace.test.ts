@@ -4,12 +4,7 @@ import { readConfig } from '../../../src/config.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { migrate } from '../../../src/database/migrate.ts';
 import { openDatabase } from '../../../src/database/open.ts';
-import {
-  removeIdlePace,
-  reserveNextTurn,
-  reserveTurn,
-  type Turn,
-} from '../../../src/delivery/channels/whatsapp/pace.ts';
+import { reserveNextTurn, reserveTurn, type Turn } from '../../../src/delivery/channels/whatsapp/pace.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/databases.ts';
 import { onEachEngine } from '../../support/server.ts';
 
@@ -82,19 +77,5 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
     // A long pause does not allow more than one burst.
     const later = await manyAtOnce(50, (n) => send('+1', 86_400_000, n));
     assert.equal(later.filter((turn) => 'atMs' in turn).length, 45);
-  });
-
-  it('removes only customers whose limit is free again', async () => {
-    const [database] = workers;
-    const channel = newChannel();
-    await database!.run(
-      `with recursive n (i) as (select 1 union all select i + 1 from n where i < 2500)
-        insert into send_pace (channel_id, recipient, free_at_ms) select 'idle', concat('+', i), ${START} from n`,
-    );
-    for (let n = 0; n < 45; n += 1) await reserveTurn(database!, channel, '+1', at(0));
-    await removeIdlePace(database!, at(1000));
-    const idle = await database!.all(`select recipient from send_pace where channel_id = 'idle'`);
-    assert.equal(idle.length, 0);
-    assert.ok('mustWait' in (await reserveTurn(database!, channel, '+1', at(1000))));
   });
 });

@@ -197,14 +197,4 @@ onEachEngine('a message over WhatsApp without a template', (engine) => {
       );
     });
   }
-
-  it('waits again when the window turns out to be closed', async () => {
-    const phone = await customerWrites();
-    await whatsapp.later(2);
-    whatsapp.meta.next({ code: 131047 });
-    const id = await send(phone);
-    assert.equal((await row(id)).state, 'waiting');
-    await customerWrites(phone);
-    assert.equal((await row(id)).state, 'sent');
-  });
 });

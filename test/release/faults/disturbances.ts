@@ -26,7 +26,7 @@ export function randomChannelFaults(count: number, withTimeOuts: boolean): Fault
       random -= share;
       if (random < 0) return fault;
     }
-    return 'none';
+    return {};
   });
 }
 

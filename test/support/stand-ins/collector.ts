@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { until } from '../shops.ts';
+import { listenLocally } from './loopback.ts';
 
 /** An OpenTelemetry collector that accepts OTLP over HTTP, and refuses what OTLP does not allow. */
 export interface Collector {
@@ -83,62 +83,43 @@ export async function startCollector(): Promise<Collector> {
       response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : '');
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { origin, close } = await listenLocally(server);
   // A test that fails does not close it.
   server.unref();
-  const bodies = (path: string): Json[] =>
-    received
-      .filter((one) => one.path === path && one.headers['content-type'] === 'application/json')
-      .map(({ body }) => JSON.parse(body.toString()));
+  /** What is at the ends of these members of all bodies, which are lists. */
+  const itemsOf = (path: string, ...members: string[]): Json[] =>
+    members.reduce(
+      (items: Json[], member) => items.flatMap((item) => item[member]),
+      received
+        .filter((one) => one.path === path && one.headers['content-type'] === 'application/json')
+        .map(({ body }) => JSON.parse(body.toString())),
+    );
+  const metrics = () => itemsOf('/v1/metrics', 'resourceMetrics', 'scopeMetrics', 'metrics');
   return Object.assign(collector, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: origin,
     spans: () =>
-      bodies('/v1/traces').flatMap(({ resourceSpans }) =>
-        resourceSpans.flatMap(({ resource, scopeSpans }: Json) =>
-          scopeSpans.flatMap(({ spans }: Json) =>
-            spans.map((span: Json) => {
-              assert.match(span.traceId, /^[\da-f]{32}$/);
-              assert.match(span.spanId, /^[\da-f]{16}$/);
-              assert.ok(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano));
-              return {
-                ...span,
-                attributes: attributesOf(span.attributes),
-                resource: attributesOf(resource.attributes),
-              };
-            }),
-          ),
+      itemsOf('/v1/traces', 'resourceSpans').flatMap(({ resource, scopeSpans }) =>
+        scopeSpans.flatMap(({ spans }: Json) =>
+          spans.map((span: Json) => {
+            assert.match(span.traceId, /^[\da-f]{32}$/);
+            assert.match(span.spanId, /^[\da-f]{16}$/);
+            assert.ok(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano));
+            const attributes = attributesOf(span.attributes);
+            return { ...span, attributes, resource: attributesOf(resource.attributes) };
+          }),
         ),
       ),
     logs: () =>
-      bodies('/v1/logs').flatMap(({ resourceLogs }) =>
-        resourceLogs.flatMap(({ scopeLogs }: Json) =>
-          scopeLogs.flatMap(({ logRecords }: Json) =>
-            logRecords.map((log: Json) => ({
-              ...log,
-              body: log.body.stringValue,
-              attributes: attributesOf(log.attributes),
-            })),
-          ),
-        ),
-      ),
-    metricNames: () => [
-      ...new Set(
-        bodies('/v1/metrics').flatMap(({ resourceMetrics }) =>
-          resourceMetrics.flatMap(({ scopeMetrics }: Json) =>
-            scopeMetrics.flatMap(({ metrics }: Json) => metrics.map(({ name }: Json) => name as string)),
-          ),
-        ),
-      ),
-    ],
+      itemsOf('/v1/logs', 'resourceLogs', 'scopeLogs', 'logRecords').map((log) => ({
+        ...log,
+        body: log.body.stringValue,
+        attributes: attributesOf(log.attributes),
+      })),
+    metricNames: () => [...new Set(metrics().map(({ name }) => name as string))],
     lastValue: (name: string, wanted: Attributes = {}) =>
-      bodies('/v1/metrics')
-        .flatMap(({ resourceMetrics }) =>
-          resourceMetrics.flatMap(({ scopeMetrics }: Json) =>
-            scopeMetrics.flatMap(({ metrics }: Json) => metrics),
-          ),
-        )
-        .filter((metric: Json) => metric.name === name)
-        .flatMap(({ sum, gauge }: Json) => (sum ?? gauge).dataPoints)
+      metrics()
+        .filter((metric) => metric.name === name)
+        .flatMap(({ sum, gauge }) => (sum ?? gauge).dataPoints)
         .filter(({ attributes }: Json) => {
           const own = attributesOf(attributes);
           return Object.entries(wanted).every(([key, value]) => own[key] === value);
@@ -148,10 +129,6 @@ export async function startCollector(): Promise<Collector> {
       await until(what, () => collector.spans().some(isIt));
       return collector.spans().find(isIt)!;
     },
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
+    close,
   });
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenLocally } from './loopback.ts';
 
 /**
  * A fake of `POST /v1/embeddings` as OpenAI documents it, with the limits of self-hosted servers. Its vectors carry
@@ -9,32 +9,27 @@ import type { AddressInfo } from 'node:net';
 export interface Embeddings {
   /** The base address, with `/v1`. */
   url: string;
-  /** The texts of each request that it answered, in order. */
   answered: string[][];
-  /** Every text that it received. */
   received: Set<string>;
   /** How many requests came, and how many wait for an answer that does not come. */
   requests(): number;
   holding(): number;
   /** What is wrong with it from now on. */
   fault: Fault | undefined;
-  /** Requests that hang are answered. */
   letGo(): void;
   close(): Promise<void>;
 }
 
-export type Fault =
+type Fault =
   | { status: number; retryAfterSeconds?: number }
   | 'hangs'
   | 'garbage'
   | 'zeros'
-  | 'other dimension'
   | 'endless'
   | 'redirect';
 
 interface Options {
   apiKey?: string;
-  models?: readonly string[];
   /** Texts per request. */
   batchMax?: number;
   /** Characters of a text, instead of tokens. */
@@ -75,13 +70,11 @@ function vectorOf(text: string): number[] {
   return meaning;
 }
 
-export async function startEmbeddings({
-  apiKey,
-  models = ['meaning-1'],
-  batchMax = 32,
-  lengthMax = 8192,
-  port = 0,
-}: Options = {}): Promise<Embeddings> {
+/** `stub` becomes the endpoint. */
+export async function startEmbeddings(
+  { apiKey, batchMax = 32, lengthMax = 8192, port = 0 }: Options = {},
+  stub = {} as Embeddings,
+): Promise<Embeddings> {
   let requests = 0;
   const held = new Set<() => void>();
   const server = createServer((request, response) => {
@@ -119,17 +112,14 @@ export async function startEmbeddings({
       const after = fault.retryAfterSeconds;
       return void refuse(fault.status, 'fault', after === undefined ? {} : { 'retry-after': String(after) });
     }
-    if (!models.includes(model)) return void refuse(404, 'model_not_found');
+    if (model !== 'meaning-1') return void refuse(404, 'model_not_found');
     if (encoding_format !== 'float' || texts.length === 0 || texts.some((text) => text === '')) {
       return void refuse(400, 'invalid_input');
     }
     if (texts.length > batchMax) return void refuse(422, 'batch_too_large');
     if (texts.some((text) => text.length > lengthMax)) return void refuse(400, 'input_too_long');
     stub.answered.push(texts);
-    const vector = (text: string) => {
-      if (fault === 'zeros') return vectorOf(text).fill(0);
-      return fault === 'other dimension' ? vectorOf(text).slice(0, -1) : vectorOf(text);
-    };
+    const vector = (text: string) => (fault === 'zeros' ? vectorOf(text).fill(0) : vectorOf(text));
     const data = texts.map((text, index) => ({ object: 'embedding', index, embedding: vector(text) }));
     const tokens = texts.join(' ').split(' ').length;
     const usage = { prompt_tokens: tokens, total_tokens: tokens };
@@ -137,11 +127,9 @@ export async function startEmbeddings({
     send(200, { object: 'list', data: data.reverse(), model, usage });
   }
 
-  await new Promise<void>((resolve) => {
-    server.listen(port, '127.0.0.1', resolve);
-  });
-  const stub: Embeddings = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+  const { origin, close } = await listenLocally(server, port);
+  return Object.assign(stub, {
+    url: `${origin}/v1`,
     answered: [],
     received: new Set(),
     requests: () => requests,
@@ -151,15 +139,11 @@ export async function startEmbeddings({
       for (const resolve of held) resolve();
       held.clear();
     },
-    async close() {
+    close() {
       stub.letGo();
-      server.closeAllConnections();
-      await new Promise((resolve) => {
-        server.close(resolve);
-      });
+      return close();
     },
-  };
-  return stub;
+  });
 }
 
 function sendForever(response: ServerResponse): void {

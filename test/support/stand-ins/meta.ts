@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { WHATSAPP } from '../../../src/delivery/channels/registry.ts';
+import { listenLocally } from './loopback.ts';
 
 /** A fake of Meta's Cloud API for one phone number. */
 export interface Meta {
@@ -60,18 +60,19 @@ interface Accepted {
   body: Body;
 }
 
-/** What goes wrong, before or after the message is accepted. */
-export type Fault =
-  | { code: number; http?: number }
-  | { http: number; text?: string }
+/** What goes wrong, before or after the message is accepted. Nothing, if it is empty. */
+export interface Fault {
+  code?: number;
+  http?: number;
+  text?: string;
   /** Accepted, but a later status says that it failed. */
-  | { failsWith: number }
-  /** No answer ever comes, or the connection is closed, before or after the message is accepted. */
-  | { hang: 'before' | 'after' }
-  | { cut: 'before' | 'after' }
+  failsWith?: number;
+  /** No answer ever comes, or the connection is closed. */
+  hang?: 'before' | 'after';
+  cut?: 'before' | 'after';
   /** Accepted, and the answer comes when this resolves. */
-  | { answersAfter: Promise<unknown> }
-  | 'none';
+  answersAfter?: Promise<unknown>;
+}
 
 interface Options {
   now: () => Date;
@@ -141,10 +142,10 @@ export async function startMeta(options: Options): Promise<Meta> {
   const server = createServer((request, response) => {
     handle(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { origin, close } = await listenLocally(server);
 
   const meta: Meta = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: origin,
     webhookUrl: undefined,
     statuses: ['sent'],
     readsFailWith: undefined,
@@ -175,27 +176,17 @@ export async function startMeta(options: Options): Promise<Meta> {
       const text = { body: 'Hello?' };
       await post({ messages: [{ from, id, timestamp: seconds(now()), type: 'text', text, ...message }] });
     },
-    report: ({ wamid, to, key }, status, extra = {}) =>
-      post({
-        statuses: [
-          {
-            id: wamid,
-            status,
-            timestamp: seconds(now()),
-            recipient_id: to.replace('+', ''),
-            biz_opaque_callback_data: key,
-            ...extra,
-          },
-        ],
-      }),
+    report({ wamid, to, key }, status, extra = {}) {
+      const about = { id: wamid, recipient_id: to.replace('+', ''), biz_opaque_callback_data: key };
+      return post({ statuses: [{ ...about, status, timestamp: seconds(now()), ...extra }] });
+    },
     async reported() {
       while (reports.size > 0) await Promise.all(reports);
     },
     async close() {
       closed = true;
       for (const response of held) response.destroy();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await close();
     },
   };
 
@@ -213,7 +204,7 @@ export async function startMeta(options: Options): Promise<Meta> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const text = Buffer.concat(chunks).toString();
+    const sent = Buffer.concat(chunks).toString();
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     const refuse = (code: number, http = 400) => {
@@ -239,16 +230,13 @@ export async function startMeta(options: Options): Promise<Meta> {
     if (request.method === 'GET') return void answer(200, { verified_name: 'Stand-in', id: phoneNumberId });
     if (rest !== 'messages') return void refuse(100);
 
-    const fault = faults.shift() ?? 'none';
-    const faultValue = (name: string) =>
-      fault !== 'none' && name in fault ? (fault as never)[name] : undefined;
-    if (faultValue('cut') === 'before') return void request.socket.destroy();
-    if (faultValue('hang') === 'before') return void held.add(response);
-    if (faultValue('code') !== undefined) return void refuse(faultValue('code')!, faultValue('http'));
-    if (faultValue('http') !== undefined)
-      return void response.writeHead(faultValue('http')!).end(faultValue('text') ?? '');
+    const { cut, hang, code, http, text, failsWith, answersAfter } = faults.shift() ?? {};
+    if (cut === 'before') return void request.socket.destroy();
+    if (hang === 'before') return void held.add(response);
+    if (code !== undefined) return void refuse(code, http);
+    if (http !== undefined) return void response.writeHead(http).end(text ?? '');
 
-    const body = JSON.parse(text) as Body;
+    const body = JSON.parse(sent) as Body;
     const problem = shapeProblem(body, template) ?? limitProblem(body.to as string);
     if (problem) return void refuse(problem);
     const open = now().getTime() - (windows.get(body.to as string) ?? -DAY_MS) < DAY_MS;
@@ -256,12 +244,11 @@ export async function startMeta(options: Options): Promise<Meta> {
 
     const message = accept(body);
     const overLimit = !open && !reserveQuota(message.to);
-    const failure: number | undefined = overLimit ? 131049 : faultValue('failsWith');
-    reportLater(message, failure);
-    message.withheld = faultValue('cut') === 'after' || faultValue('hang') === 'after';
-    if (faultValue('cut') === 'after') return void request.socket.destroy();
-    if (faultValue('hang') === 'after') return void held.add(response);
-    await faultValue('answersAfter');
+    reportLater(message, overLimit ? 131049 : failsWith);
+    message.withheld = cut === 'after' || hang === 'after';
+    if (cut) return void request.socket.destroy();
+    if (hang) return void held.add(response);
+    await answersAfter;
     answer(200, {
       messaging_product: 'whatsapp',
       contacts: [{ input: message.to, wa_id: message.to.slice(1) }],
@@ -273,14 +260,14 @@ export async function startMeta(options: Options): Promise<Meta> {
     const type = body.type as Accepted['type'];
     const content = type === 'text' ? body.text?.body : body.template?.components?.[0]?.parameters?.[0]?.text;
     const message: Accepted = {
-      wamid: `wamid.${randomBytes(15).toString('base64url')}`,
-      key: String(body.biz_opaque_callback_data),
-      to: body.to as string,
-      type,
-      content: String(content),
-      atMs: now().getTime(),
-      withheld: false,
-      body,
+      ...{
+        key: String(body.biz_opaque_callback_data),
+        to: body.to as string,
+        type,
+        content: String(content),
+      },
+      ...{ wamid: `wamid.${randomBytes(15).toString('base64url')}`, atMs: now().getTime() },
+      ...{ withheld: false, body },
     };
     meta.accepted.push(message);
     return message;

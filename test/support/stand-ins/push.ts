@@ -1,6 +1,6 @@
 import { createDecipheriv, createECDH, createHmac, createPublicKey, randomBytes, verify } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenLocally } from './loopback.ts';
 
 /** A push service (RFC 8030) with browsers that can decrypt what they get (RFC 8291, RFC 8188). On loopback. */
 export interface PushService {
@@ -66,10 +66,9 @@ export async function startPushService(): Promise<PushService> {
       });
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { origin, close } = await listenLocally(server);
   const service: PushService = {
-    origin: `http://127.0.0.1:${port}`,
+    origin,
     accepted: [],
     connections: () =>
       new Promise((resolve, reject) =>
@@ -85,10 +84,7 @@ export async function startPushService(): Promise<PushService> {
       browsers.set(path, { ecdh, auth });
       return { endpoint: service.origin + path, keys: { p256dh, auth: auth.toString('base64url') } };
     },
-    close() {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
+    close,
   };
   return service;
 }
