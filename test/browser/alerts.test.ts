@@ -3,7 +3,8 @@ import { after, before, it } from 'node:test';
 import type { CDPSession, Page } from 'playwright-core';
 import { until } from '../support/shops.ts';
 import { type Browser, type PushService, startPushService } from '../support/stand-ins/push.ts';
-import { becomesTrue, inBrowser, rowOf } from './browser.ts';
+import { assertAccessible } from './axe.ts';
+import { inBrowser, rowOf } from './browser.ts';
 
 const ACCOUNT = '/settings/account';
 
@@ -55,6 +56,7 @@ inBrowser('the dashboard on a phone', (shop) => {
     });
     await devTools.detach();
   }
+  const stored = (page: Page) => page.evaluate<string | null>("localStorage.getItem('deskbell.offline')");
   const shown = (page: Page) =>
     page.evaluate<{ title: string; body: string; tag: string }[]>(
       `navigator.serviceWorker.ready.then((registration) => registration.getNotifications())
@@ -64,11 +66,7 @@ inBrowser('the dashboard on a phone', (shop) => {
   it('can be installed: it has a manifest with icons that exist, and a service worker', async () => {
     const { page } = await shop.open({ ...OPTIONS, fresh: true });
     const href = await page.locator('link[rel=manifest]').getAttribute('href');
-    const manifest = (await (await page.request.get(href!)).json()) as {
-      start_url: string;
-      display: string;
-      icons: { src: string; sizes: string; purpose: string }[];
-    };
+    const manifest = await (await page.request.get(href!)).json();
     assert.deepEqual([manifest.start_url, manifest.display], ['/inbox', 'standalone']);
     for (const { src, sizes } of manifest.icons) {
       const icon = await page.request.get(src);
@@ -90,24 +88,22 @@ inBrowser('the dashboard on a phone', (shop) => {
     });
     await workerIsReady(page);
     await rowOf(page, id).waitFor();
-    const question = (await shop.api('GET', `/api/v1/notification/${id}`)).json.context.question;
-    await becomesTrue(
-      page,
-      `localStorage.getItem('deskbell.offline')?.includes(${JSON.stringify(question)}) === true`,
-    );
+    const question = (await shop.get(`/notification/${id}`)).json.context.question;
+    await until('the list is stored', async () => (await stored(page))?.includes(question));
     await page.context().setOffline(true);
     for (const path of ['/inbox', '/knowledge']) {
       await page.goto(path);
       await page.getByText('You are offline.').waitFor();
       await page.getByText(question).waitFor();
     }
+    await assertAccessible(page);
     await page.context().setOffline(false);
     // It connects by itself.
     await page.locator('.nav').waitFor();
     await page.goto(ACCOUNT);
     await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
     await page.getByLabel('Email').waitFor();
-    assert.equal(await page.evaluate(`localStorage.getItem('deskbell.offline')`), null);
+    assert.equal(await stored(page), null);
     await page.context().setOffline(true);
     await page.goto('/inbox');
     await page.getByLabel('Email').waitFor();
@@ -133,7 +129,7 @@ inBrowser('the dashboard on a phone', (shop) => {
     const id = await shop.ask();
     await shop.deskbell.allSent();
     const { message } = service.accepted.at(-1)!;
-    assert.equal(message.notification_id, Number(id));
+    assert.equal(message.notification_id, id);
     await deliver(page, JSON.stringify(message));
     // The same again, as after a lost answer of the push service.
     await deliver(page, JSON.stringify(message));
@@ -146,24 +142,5 @@ inBrowser('the dashboard on a phone', (shop) => {
       self.dispatchEvent(new NotificationEvent('notificationclick', { notification })))`);
     await page.waitForURL(`**/inbox/${id}`);
     await page.locator('.pane').getByText(text).first().waitFor();
-
-    await page.goto(ACCOUNT);
-    await page.evaluate(usePushService(browser));
-  });
-
-  it('hides names and texts, keeps quiet, and sends an e-mail, as each person chooses', async () => {
-    const { page } = await shop.open({ path: ACCOUNT });
-    const settings = async () => (await shop.api('GET', '/api/v1/alerts/settings')).json;
-    const untilStored = async (isSo: (settings: Record<string, unknown>) => boolean) => {
-      while (!isSo(await settings())) await page.waitForTimeout(50);
-    };
-    await page.getByRole('switch', { name: 'Hide names and texts' }).click();
-    await untilStored(({ hide_text }) => hide_text === true);
-    await page.getByLabel('Tell me about').selectOption('Only mentions');
-    await untilStored(({ what }) => what === 'mentions');
-    await page.getByLabel('Quiet hours').selectOption('My own');
-    await page.getByLabel('To', { exact: true }).fill('08:30');
-    await page.getByLabel('To', { exact: true }).blur();
-    await untilStored(({ quiet_hours }) => (quiet_hours as { to?: string } | null)?.to === '08:30');
   });
 });

@@ -1,23 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { startReceiver } from '../support/receiver.ts';
 import { type MailServer, mailSettings, newAddress, startMailServer } from '../support/stand-ins/mail.ts';
 import { META, type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.ts';
-import { createChecks } from './axe.ts';
-import {
-  becomes,
-  becomesTrue,
-  button,
-  focused,
-  goTo,
-  inBrowserOn,
-  isInSight,
-  requestsOf,
-  rowOf,
-  type Shop,
-  waitUntilLive,
-} from './browser.ts';
+import { assertAccessible } from './axe.ts';
+import { becomes, button, changesOf, focused, goTo, inBrowserOn, rowOf, waitUntilLive } from './browser.ts';
 
 /** As Meta documents them. */
 const CANNOT_RECEIVE = 131026;
@@ -42,42 +29,34 @@ const tab = (page: Page, name: string) => page.locator('.tab', { hasText: name }
 const countOf = (page: Page, name: string, count: string) =>
   tab(page, name).locator('.count', { hasText: new RegExp(`^${count}$`) });
 const alertOf = (page: Page, text: string) => page.locator('.toast', { hasText: text });
-const row = (page: Page, id: string) => page.locator('.row', { has: rowOf(page, id) });
-
-function sendingOf(shop: Shop) {
-  let customers = 0;
-  return {
-    sentTo: (phone: string) => meta.accepted.filter(({ to }) => to === phone).length,
-    /** A customer who wrote a moment ago, so that free text may be sent, and an answer that WhatsApp refuses. */
-    async failedAnswer(name: string, code: number, question: string) {
-      customers += 1;
-      const phone = `+3461166${1000 + customers}`;
-      const conversation_id = await shop.merchant.converse({ customer_name: name, customer_phone: phone });
-      await meta.customerWrites(phone);
-      const id = await shop.raise({
-        ...{ notification_type: 'user_question_request', conversation_id, context: { question } },
-      });
-      meta.next({ code });
-      await shop.answer(id, question);
-      await shop.deskbell.allSent();
-      return { id, phone, conversation_id };
-    },
-    async failedMessage(conversation: number, text: string): Promise<number> {
-      meta.next({ code: CANNOT_RECEIVE });
-      const { status, json } = await shop.api('POST', `/api/v1/conversation/${conversation}/send`, { text });
-      assert.equal(status, 200);
-      await shop.deskbell.allSent();
-      return json.delivery_id;
-    },
-    async sendAgain(...ids: string[]) {
-      await shop.api('POST', '/api/v1/inbox/attention/send-again', { ids: ids.map(Number) });
-      await shop.deskbell.allSent();
-    },
-  };
-}
+const row = (page: Page, id: number) => page.locator('.row', { has: rowOf(page, id) });
 
 inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
-  const { sentTo, failedAnswer, failedMessage, sendAgain } = sendingOf(shop);
+  let customers = 0;
+  const sentTo = (phone: string) => meta.accepted.filter(({ to }) => to === phone).length;
+  /** A customer who wrote a moment ago, so that free text may be sent, and an answer that WhatsApp refuses. */
+  async function failedAnswer(name: string, code: number, question: string) {
+    customers += 1;
+    const phone = `+3461166${1000 + customers}`;
+    const conversation_id = await shop.converse({ customer_name: name, customer_phone: phone });
+    await meta.customerWrites(phone);
+    const id = await shop.raise({ conversation_id, context: { question } });
+    meta.next({ code });
+    await shop.answer(id, question);
+    await shop.deskbell.allSent();
+    return { id, phone, conversation_id };
+  }
+  async function failedMessage(conversation: number, text: string): Promise<number> {
+    meta.next({ code: CANNOT_RECEIVE });
+    const { status, json } = await shop.post(`/conversation/${conversation}/send`, { text });
+    assert.equal(status, 200);
+    await shop.deskbell.allSent();
+    return json.delivery_id;
+  }
+  async function sendAgain(id: number) {
+    await shop.post('/inbox/attention/send-again', { ids: [id] });
+    await shop.deskbell.allSent();
+  }
   before(async () => {
     meta.webhookUrl = `${shop.deskbell.url}/webhooks/whatsapp`;
     await shop.setUndoSeconds(0);
@@ -85,32 +64,22 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
 
   it('alert the user, are counted and marked, say why in words, and are sent again one by one', async () => {
     const { page } = await shop.open();
-    const { check, violationsByPage } = createChecks(page);
     await waitUntilLive(page);
     await countOf(page, 'Needs attention', '0').waitFor();
     const refused = await failedAnswer('Nora Gil', OPTED_OUT, 'Are the tins refillable?');
     await alertOf(page, '1 message needs attention').waitFor();
     await countOf(page, 'Needs attention', '1').waitFor();
     await page.locator('.tab[data-alert]').waitFor();
-    await becomesTrue(page, "document.title.includes('⚠ 1')");
-
-    // It is marked where it was answered, too.
-    await tab(page, 'Answered').click();
-    await rowOf(page, refused.id).getByText('Not sent').waitFor();
+    await becomes(async () => (await page.title()).includes('⚠ 1'), true);
 
     await tab(page, 'Needs attention').click();
     await rowOf(page, refused.id).getByText('The customer does not want such messages.').waitFor();
     assert.ok(!(await page.locator('.list').textContent())!.includes(String(OPTED_OUT)));
-    await check('a message that failed');
-    assert.equal(sentTo(refused.phone), 0);
     const again = row(page, refused.id).getByRole('button', { name: 'Send again: Nora Gil' });
     const dialog = page.getByRole('dialog');
     await again.click();
     await dialog.getByText('The customer does not want such messages.').waitFor();
-    await dialog.getByRole('button', { name: 'Cancel' }).click();
-    await dialog.waitFor({ state: 'detached' });
     assert.equal(sentTo(refused.phone), 0);
-    await again.click();
     await dialog.getByRole('button', { name: 'Send again' }).click();
     await alertOf(page, 'The message is queued again.').waitFor();
     await rowOf(page, refused.id).waitFor({ state: 'detached' });
@@ -118,7 +87,6 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
     await page.getByText('All messages reach your customers.').waitFor();
     await shop.deskbell.allSent();
     assert.equal(sentTo(refused.phone), 1);
-    assert.deepEqual(violationsByPage, {});
   });
 
   it('are all sent again, as far as they are shown and somebody does not have to look first', async () => {
@@ -132,7 +100,7 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
     const window = await shop.open({ path: '/inbox?tab=attention&q=tasting' });
     const { page } = window;
     for (const { id } of [...failed, refused]) await rowOf(page, id).waitFor();
-    const requests = requestsOf(page, (_, request) => request.method() === 'POST');
+    const changes = changesOf(page);
     await page.getByRole('button', { name: 'Send all again', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Send 2 messages again?' });
     await dialog.getByText('1 message is left out').waitFor();
@@ -143,7 +111,7 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
     await shop.deskbell.allSent();
     assert.deepEqual(sentToEach(), [1, 1, 0, 0]);
     const path = '/api/v1/inbox/attention/send-again';
-    assert.deepEqual(requests, [path, path]);
+    assert.deepEqual(changes, [path, path]);
     await sendAgain(other.id);
     await window.close();
 
@@ -158,12 +126,11 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
     assert.equal(sentTo(refused.phone), 1);
   });
 
-  it('get another number, which the customer is reached at from then on, with a question or without', async () => {
+  it('get another number, which the customer is reached at from then on', async () => {
     const wrong = await failedAnswer('Vera Roca', CANNOT_RECEIVE, 'Do you sell by the kilo?');
     const right = '+34611770001';
     await meta.customerWrites(right);
     const { page } = await shop.open({ path: '/inbox?tab=attention', expectedErrors: /422/ });
-    const { check, violationsByPage } = createChecks(page);
     const dialog = page.getByRole('dialog');
     const field = dialog.getByLabel('Phone number');
     const save = async (number: string) => {
@@ -175,14 +142,13 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
       .waitFor();
     await row(page, wrong.id).getByRole('button', { name: 'Fix the number: Vera Roca' }).click();
     assert.equal(await field.inputValue(), wrong.phone);
-    await check('a number to fix');
+    await assertAccessible(page);
     await save('12');
     await dialog.getByText('This is not a valid phone number.').waitFor();
     assert.equal(await field.inputValue(), '12');
     await save('+34 611 77 00 01');
     await dialog.waitFor({ state: 'detached' });
     await rowOf(page, wrong.id).waitFor({ state: 'detached' });
-    await countOf(page, 'Needs attention', '0').waitFor();
     await shop.deskbell.allSent();
     assert.deepEqual([sentTo(wrong.phone), sentTo(right)], [0, 1]);
     // The question itself shows it, and what is written below goes there.
@@ -190,32 +156,6 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
     await rowOf(page, wrong.id).click();
     await page.locator('.pane-customer a[href="tel:+34611770001"]').waitFor();
     await page.getByRole('textbox', { name: 'Write to Vera Roca' }).waitFor();
-    // The next answer goes there, too.
-    const next = await shop.raise({
-      ...{ notification_type: 'user_question_request', conversation_id: wrong.conversation_id },
-      context: { question: 'And by the half kilo?' },
-    });
-    await shop.answer(next, 'Yes.');
-    await shop.deskbell.allSent();
-    assert.deepEqual([sentTo(wrong.phone), sentTo(right)], [0, 2]);
-
-    // A message without a question.
-    const other = await failedAnswer('Rosa Font', CANNOT_RECEIVE, 'Is it wrapped?');
-    await sendAgain(other.id);
-    const delivery = await failedMessage(other.conversation_id, 'With a ribbon.');
-    await meta.customerWrites('+34611770002');
-    await goTo(page, '/inbox?tab=attention');
-    const message = page.locator(`[data-message="${delivery}"]`);
-    await message.getByRole('button', { name: 'Send again: Rosa Font' }).waitFor();
-    await message.getByRole('button', { name: 'Fix the number: Rosa Font' }).click();
-    assert.equal(await field.inputValue(), other.phone);
-    await save('+34611770002');
-    await dialog.waitFor({ state: 'detached' });
-    await message.waitFor({ state: 'detached' });
-    await countOf(page, 'Needs attention', '0').waitFor();
-    await shop.deskbell.allSent();
-    assert.deepEqual([sentTo(other.phone), sentTo('+34611770002')], [1, 1]);
-    assert.deepEqual(violationsByPage, {});
   });
 
   it('are there without a question, too, and are sent again from the list and from the conversation', async () => {
@@ -223,12 +163,10 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
     await sendAgain(id);
     const first = await failedMessage(conversation_id, 'From nine.');
     const { page } = await shop.open({ path: '/inbox?tab=attention' });
-    const { check, violationsByPage } = createChecks(page);
     const message = (delivery: number) => page.locator(`[data-message="${delivery}"]`);
     await message(first).getByText('From nine.').waitFor();
     await countOf(page, 'Needs attention', '1').waitFor();
     assert.equal(await page.getByText('All messages reach your customers.').count(), 0);
-    await check('a message without a question that failed');
     await message(first).getByRole('button', { name: 'Send again: Pau Vila' }).click();
     await alertOf(page, 'The message is queued again.').waitFor();
     await message(first).waitFor({ state: 'detached' });
@@ -243,7 +181,6 @@ inBrowserOn(SENDING, 'messages that do not reach their customer', (shop) => {
     await countOf(page, 'Needs attention', '0').waitFor();
     await shop.deskbell.allSent();
     assert.equal(sentTo(phone), 3);
-    assert.deepEqual(violationsByPage, {});
   });
 });
 
@@ -253,19 +190,16 @@ inBrowserOn(SENDING, 'the time left to reply', (shop) => {
   let customers = 0;
 
   /** A question of a new customer, who can be answered for so long. */
-  async function ask(minutesLeft: number): Promise<string> {
+  async function ask(minutesLeft: number): Promise<number> {
     customers += 1;
-    const customer = {
-      ...{ customer_name: `Noa ${customers}`, customer_phone: `+3461177${1000 + customers}` },
-    };
-    const conversation_id = await shop.merchant.converse(customer);
+    const customer_phone = `+3461177${1000 + customers}`;
+    const conversation_id = await shop.converse({ customer_name: `Noa ${customers}`, customer_phone });
     const opened = new Date(Date.now() - (DAY_MINUTES - minutesLeft - 0.5) * 60_000);
     await shop.deskbell.database.run(
       'insert into customer_windows (channel_id, phone, opened_at) values ($1, $2, $3)',
-      [`whatsapp:${META.phoneNumberId}`, customer.customer_phone, opened.toISOString()],
+      [`whatsapp:${META.phoneNumberId}`, customer_phone, opened.toISOString()],
     );
-    const context = { question: `Do you sell number ${customers}?` };
-    return shop.raise({ notification_type: 'user_question_request', conversation_id, context });
+    return shop.raise({ conversation_id, context: { question: `Do you sell number ${customers}?` } });
   }
 
   it('is at the message, and in the header only in a color, when it is short', async () => {
@@ -290,24 +224,6 @@ inBrowserOn(SENDING, 'the time left to reply', (shop) => {
       assert.match(shown.join(), inHeader);
     }
   });
-
-  it('is not shown to a shop on its own webhook, which has no such limit', async () => {
-    const receiver = await startReceiver();
-    const secret = `whsec_${Buffer.alloc(24, 'window').toString('base64')}`;
-    const body = { channel: 'webhook', settings: { url: receiver.url, secret } };
-    assert.equal((await shop.api('PUT', '/api/v1/channel', body)).status, 200);
-    const id = await shop.ask('Is there a window?');
-    const window = await shop.open({ path: '/overview', fresh: true });
-    const { page } = window;
-    const known = page.waitForResponse((response) => response.url().endsWith('/api/v1/channel'));
-    await goTo(page, `/inbox/${id}`);
-    await known;
-    await rowOf(page, id).locator('.row-phone').waitFor();
-    await page.locator('.conversation-head').waitFor();
-    assert.deepEqual([await page.locator('.reply-window').count(), await notice(page).count()], [0, 0]);
-    await window.close();
-    await receiver.close();
-  });
 });
 
 inBrowserOn(SENDING, 'the connection in the settings', (shop) => {
@@ -327,21 +243,11 @@ inBrowserOn(SENDING, 'the connection in the settings', (shop) => {
     await page.getByRole('alert').getByText('This value does not fit here.').waitFor();
     await page.getByText('Not saved: see the marked field.').waitFor();
     await becomes(() => focused(page), 'token');
-    await becomes(() => isInSight(tokenField), true);
-    // A look at the other channel loses nothing.
     const word = await page.getByLabel('Verify token').inputValue();
-    await page.getByLabel('Channel', { exact: true }).selectOption('webhook');
-    await page.getByLabel('Address of your system').waitFor();
-    await page.getByLabel('Channel', { exact: true }).selectOption('whatsapp');
-    assert.equal(await numberField.inputValue(), META.phoneNumberId);
-    assert.equal(await page.getByLabel('Verify token').inputValue(), word);
     await save('not-the-right-token');
     await page.getByRole('alert').getByText('WhatsApp refuses this access token.').waitFor();
-    assert.equal(await tokenField.getAttribute('aria-invalid'), 'true');
     await save(META.token);
     await page.getByText('Your channel is set up.').waitFor();
-    await page.getByText('Your messages go out through this channel.').waitFor();
-    await page.getByText(`Number at WhatsApp (its ID): ${META.phoneNumberId}`).waitFor();
 
     // What it says to enter at Meta is what Meta then finds.
     const lastStep = page.locator('.settings-block', { hasText: 'Last step: tell Meta where to call' });
@@ -352,18 +258,13 @@ inBrowserOn(SENDING, 'the connection in the settings', (shop) => {
     const address = new URL(`${new URL(callback).pathname}?${new URLSearchParams(query)}`, shop.deskbell.url);
     const verified = await fetch(address);
     assert.deepEqual([verified.status, await verified.text()], [200, '12345']);
-    await page.reload();
-    await lastStep.getByText('The word that you saved.').waitFor();
-    assert.deepEqual(await lastStep.locator('code').allTextContents(), [callback]);
 
     await button(page, 'Test the connection').click();
     await page.locator('.channel-state[data-state="ok"]').getByText('Tested just now: it works.').waitFor();
     assert.equal(meta.accepted.length, sentBefore);
-    // Without a template, and without the account that has it, it says what is missing.
+    // Without a template it says what is missing.
     await page.locator('.template-state[data-state="bad"]').getByText('No template is set up').waitFor();
     await page.getByLabel('Name of the template').fill(META.template);
-    await button(page, 'Test and save').click();
-    await page.locator('.template-state').getByText('Fill in your WhatsApp Business Account ID').waitFor();
     await page.getByLabel('WhatsApp Business Account ID').fill(META.businessAccountId);
     await button(page, 'Test and save').click();
     await page.locator('.template-state[data-state="ok"]').getByText('WhatsApp has approved it.').waitFor();
@@ -371,12 +272,8 @@ inBrowserOn(SENDING, 'the connection in the settings', (shop) => {
       .locator('.template-preview')
       .getByText('Hello! Here is the answer to your question: Yes, on Saturdays we open at nine.')
       .waitFor();
-    await page.getByText(`${META.template} (en)`).waitFor();
     await button(page, 'Remove my channel').click();
     const dialog = page.getByRole('dialog', { name: 'Remove your channel?' });
-    await dialog.getByRole('button', { name: 'Cancel' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    await button(page, 'Remove my channel').click();
     await dialog.getByRole('button', { name: 'Remove my channel' }).click();
     await page.getByText('You use the channel that this server’s operator has set up.').waitFor();
   });

@@ -10,40 +10,29 @@ import {
   chromium,
   type Locator,
   type Page,
-  type Request,
-  type Route,
 } from 'playwright-core';
 import { findProgram } from '../../scripts/services.ts';
-import type { Engine } from '../../src/database/database.ts';
-import { engines } from '../support/databases.ts';
 import { type Merchant, newMerchant } from '../support/merchants.ts';
 import { root } from '../support/process.ts';
 import { AURORA, type Deskbell, reportFailures, startDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
-type Credentials = { email: string; password: string };
+type Credentials = { email: string; password?: string };
 
 /** A shop of its own, and the dashboard in a real browser. */
-export interface Shop {
-  deskbell: Deskbell;
-  merchant: Merchant;
+export interface Shop extends Merchant {
   /** The conversations with the shop's customers, in their order. */
   conversations: number[];
   /** Opens a window. Windows that are open at the same time share nothing but the server. */
   open(options?: WindowOptions): Promise<Window>;
-  api(method: string, path: string, body?: unknown): ReturnType<Deskbell['call']>;
   /** Asks something that nobody else asks, or this. Returns the id. */
-  ask(question?: string, more?: { customer?: number } & Record<string, unknown>): Promise<string>;
-  /** Raises a notification of any kind. Returns the id. */
-  raise(body: object): Promise<string>;
-  answer(id: string, body: string | object): Promise<void>;
+  ask(question?: string, more?: { customer?: number } & Record<string, unknown>): Promise<number>;
   // biome-ignore lint/suspicious/noExplicitAny: tests check notifications of any shape
-  read(id: string): Promise<any>;
+  read(id: number): Promise<any>;
   /** Waits until the answer is stored: the dashboard shows it before that. */
-  readAnswered(id: string): ReturnType<Shop['read']>;
+  readAnswered(id: number): ReturnType<Shop['read']>;
   /** How long answers can be undone from now on. Long enough for a slow machine, or 0. */
   setUndoSeconds(seconds: number): Promise<unknown>;
-  colleague(name?: string, role?: 'owner' | 'user'): Promise<Credentials & { id: number; token: string }>;
 }
 
 interface WindowOptions extends BrowserContextOptions {
@@ -101,12 +90,10 @@ const WITHOUT_ANIMATIONS = `(() => {
 })()`;
 /** Long, because other programs may use the machine, too. */
 const TIMEOUT_MS = 60_000;
-const START_TIMEOUT_MS = 120_000;
 /** A page of the same origin that stores nothing and runs no script. */
 const EMPTY_PAGE = '/healthz';
 /** What Playwright says where it blocks the service worker. */
 const BLOCKED_WORKER = /^Service Worker registration blocked by Playwright/;
-const DASHBOARD_HEADERS = { 'x-deskbell-dashboard': '1' };
 /** Whether a page is as the next test expects it, so that it can go on there. */
 const IS_READY = `document.querySelector('.nav') !== null
   && document.querySelector('.toast, dialog[open], [role=dialog], .bulk, .connection:not([data-state=live])') === null`;
@@ -116,20 +103,16 @@ const missing = !program ? 'Chromium is not installed' : !built ? 'the dashboard
 
 /** A server that some suites share. Suites that move its clock, or need settings, use another one than the rest. */
 interface Server {
-  engine?: Engine;
   settings?: () => Promise<Record<string, string>>;
 }
 const PLAIN: Server = {};
 export const MOVED_CLOCK: Server = {};
-export const ON_POSTGRES: Server = { engine: 'postgres' };
 
-/** Declares browser tests on one engine. The API tests cover both engines. */
+/** Declares browser tests on SQLite. The API tests cover both engines. */
 export const inBrowser = (title: string, tests: (shop: Shop) => void) => inBrowserOn(PLAIN, title, tests);
 
 export function inBrowserOn(server: Server, title: string, tests: (shop: Shop) => void): void {
-  const { engine = 'sqlite' } = server;
-  const skip = missing ?? (engines.includes(engine) ? undefined : `no ${engine}`);
-  describe(title, skip === undefined ? {} : { skip }, () => {
+  describe(title, missing === undefined ? {} : { skip: missing }, () => {
     const shop = {} as Shop;
     const logs = {} as Deskbell;
     before(async () => {
@@ -159,7 +142,7 @@ export function stopClock(shop: Shop, undoSeconds: number) {
     shop.deskbell.clock.stop();
   });
   after(() => shop.deskbell.clock.go());
-  return async (id: string) => {
+  return async (id: number) => {
     shop.deskbell.clock.jump(61);
     await until('it is sent', async () => (await shop.read(id)).undo_until === null);
   };
@@ -168,11 +151,11 @@ export function stopClock(shop: Shop, undoSeconds: number) {
 /** All tests share one browser, and each server is started once. */
 let launched: Promise<Browser> | undefined;
 const launch = () =>
-  (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: START_TIMEOUT_MS }));
+  (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: 2 * TIMEOUT_MS }));
 const started = new Map<Server, Promise<Deskbell>>();
 const start = (server: Server) => {
-  const { engine = 'sqlite', settings } = server;
-  const create = async () => startDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true', ...(await settings?.()) });
+  const create = async () =>
+    startDeskbell('sqlite', { PUSH_ALLOW_PRIVATE: 'true', ...(await server.settings?.()) });
   const deskbell = started.get(server) ?? create();
   started.set(server, deskbell);
   return deskbell;
@@ -184,46 +167,31 @@ after(async () => {
 
 /** A new shop with the names of the demo's. */
 async function openShop(browser: Browser, deskbell: Deskbell): Promise<Shop> {
-  const shop = await newMerchant(deskbell);
-  await deskbell.database.run('update merchants set name = $2 where id = $1', [shop.id, 'Aurora Coffee']);
-  await deskbell.database.run('update users set name = $2 where id = $1', [shop.owner.id, 'Alma Reyes']);
+  const merchant = await newMerchant(deskbell);
+  const { id, owner, get } = merchant;
+  await deskbell.database.run('update merchants set name = $2 where id = $1', [id, 'Aurora Coffee']);
+  await deskbell.database.run('update users set name = $2 where id = $1', [owner.id, 'Alma Reyes']);
   const conversations: number[] = [];
-  for (const customer of CUSTOMERS) conversations.push(await shop.converse(customer));
-  const api: Shop['api'] = async (method, path, body) =>
-    deskbell.call(method, path, { token: await shop.token(), body });
-  const read = async (id: string) => (await api('GET', `/api/v1/notification/${id}`)).json;
-  const raise = async (body: object) =>
-    String(await shop.raise({ conversation_id: conversations[0], ...body }));
+  for (const customer of CUSTOMERS) conversations.push(await merchant.converse(customer));
+  merchant.conversationId = conversations[0]!;
+  const read: Shop['read'] = async (notification) => (await get(`/notification/${notification}`)).json;
   return {
-    deskbell,
-    merchant: shop,
+    ...merchant,
     conversations,
-    open: (options = {}) => open(browser, deskbell, { user: shop.owner, ...options }),
-    api,
+    open: (options = {}) => open(browser, deskbell, { user: owner, ...options }),
     read,
-    raise,
     ask: (question = newQuestion(), { customer = 0, ...context } = {}) =>
-      raise({
-        notification_type: 'user_question_request',
-        conversation_id: conversations[customer],
-        context: { question, ...context },
-      }),
-    async answer(id, body) {
-      const { status, text } = await shop.answer(Number(id), body);
-      assert.equal(status, 200, text);
+      merchant.raise({ conversation_id: conversations[customer], context: { question, ...context } }),
+    async answer(notification, body) {
+      const reply = await merchant.answer(notification, body);
+      assert.equal(reply.status, 200, reply.text);
+      return reply;
     },
-    async readAnswered(id) {
-      for (;;) {
-        const notification = await read(id);
-        if (notification.status === 'answered') return notification;
-        await sleep(20);
-      }
+    async readAnswered(notification) {
+      await until('it is answered', async () => (await read(notification)).status === 'answered');
+      return read(notification);
     },
-    setUndoSeconds: (undo_seconds) => api('PATCH', '/api/v1/merchant', { undo_seconds }),
-    colleague: async (name, role) => ({
-      ...(await shop.colleague(name, role)),
-      password: AURORA.password,
-    }),
+    setUndoSeconds: (undo_seconds) => merchant.patch('/merchant', { undo_seconds }),
   };
 }
 
@@ -262,13 +230,6 @@ async function openProfile(browser: Browser, settings: BrowserContextOptions): P
   return profile;
 }
 
-/** Removes everything that a window has left in its profile. */
-async function empty({ context, page }: Profile): Promise<void> {
-  if (new URL(page.url()).pathname !== EMPTY_PAGE) await page.goto(EMPTY_PAGE);
-  await page.evaluate('localStorage.clear(); sessionStorage.clear()');
-  await context.clearCookies();
-}
-
 async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions): Promise<Window> {
   const {
     path = '/',
@@ -294,7 +255,7 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
     (last >= 0 ? idle.splice(last, 1)[0] : idle.shift()) ?? (await openProfile(browser, settings));
   const { context, page } = profile;
   const errors: string[] = [];
-  profile.report = (text) => {
+  const report = (text: string) => {
     if (!expectedErrors?.test(text) && !BLOCKED_WORKER.test(text)) errors.push(text);
   };
   if (viewport) await page.setViewportSize(viewport);
@@ -302,7 +263,7 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
   const window: Window = {
     page,
     async signIn(given) {
-      const { email, password } = given ?? (user as Credentials);
+      const { email, password = AURORA.password } = given ?? (user as Credentials);
       profile.state = '';
       await page.getByLabel('Email').fill(email);
       await page.getByLabel('Password', { exact: true }).fill(password);
@@ -331,21 +292,23 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
   };
   openWindows.add(window);
   if (last >= 0 && (await page.evaluate<boolean>(IS_READY))) {
+    profile.report = report;
     await goTo(page, path);
     return window;
   }
-  profile.report = () => {};
-  await empty(profile);
-  profile.report = (text) => {
-    if (!expectedErrors?.test(text) && !BLOCKED_WORKER.test(text)) errors.push(text);
-  };
+  // Nothing of the last window stays in the profile.
+  if (pathOf(page) !== EMPTY_PAGE) await page.goto(EMPTY_PAGE);
+  await page.evaluate('localStorage.clear(); sessionStorage.clear()');
+  await context.clearCookies();
+  profile.report = report;
   profile.state = state;
   const stored: Record<string, string> = {};
   if (language) stored['deskbell.preferences'] = JSON.stringify({ language });
   if (user !== 'nobody') {
     // The same request as the sign-in form sends, with the same cookie.
-    const data = { email: user.email, password: user.password };
-    const response = await context.request.post('/session/login', { headers: DASHBOARD_HEADERS, data });
+    const data = { email: user.email, password: user.password ?? AURORA.password };
+    const headers = { 'x-deskbell-dashboard': '1' };
+    const response = await context.request.post('/session/login', { headers, data });
     assert.equal(response.status(), 200);
     // The dashboard stores a hint that a session cookie exists.
     stored['deskbell.session'] = '1';
@@ -361,8 +324,15 @@ export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate(`history.pushState(null, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`);
 }
 
+export const pathOf = (page: Page) => new URL(page.url()).pathname;
+
 /** The list row of a notification. */
 export const rowOf = (page: Page, id: number | string) => page.locator(`[data-notification="${id}"]`);
+
+/** Selects rows of the list. */
+export async function select(page: Page, ...ids: number[]): Promise<void> {
+  for (const id of ids) await page.locator(`#select-${id}`).check({ force: true });
+}
 
 export const waitUntilLive = (page: Page) => page.locator('.connection[data-state="live"]').waitFor();
 
@@ -391,10 +361,6 @@ export async function becomes<T>(read: () => Promise<T>, expected: T): Promise<v
   }
   assert.deepEqual(last, expected);
 }
-
-/** Playwright's waitForFunction needs `eval`, which the Content-Security-Policy forbids. */
-export const becomesTrue = (page: Page, script: string) =>
-  becomes(() => page.evaluate<boolean>(script), true);
 
 /** A button by the start of its name, which may also contain a key hint. */
 export const button = (page: Page, name: string) =>
@@ -432,27 +398,65 @@ export const isInSight = (element: Locator): Promise<boolean> =>
     return hit !== null && one.contains(hit);
   });
 
-/** The paths of the requests from now on that match. */
-export function requestsOf(page: Page, isOne: (path: string, request: Request) => boolean): string[] {
+/** The paths of the API from now on that change notifications or their messages. */
+export function changesOf(page: Page): string[] {
   const paths: string[] = [];
   page.on('request', (request) => {
     const { pathname } = new URL(request.url());
-    if (isOne(pathname, request)) paths.push(pathname);
+    if (request.method() !== 'GET' && /\/(notification|attention)\/(?!\d+\/presence)/.test(pathname))
+      paths.push(pathname);
   });
   return paths;
 }
 
-/** Which calls of the API change notifications. */
-export const changesOf = (page: Page) =>
-  requestsOf(
-    page,
-    (path, request) => request.method() !== 'GET' && /\/notification\/(?!\d+\/presence)/.test(path),
-  );
-
 /** The server performs the request, and its response waits for this. */
 export const holdResponse = (page: Page, path: string, work: () => Promise<unknown>) =>
-  page.route(path, async (route: Route) => {
+  page.route(path, async (route) => {
     const response = await route.fetch();
     await work();
     await route.fulfill({ response });
   });
+
+interface Press {
+  key: string;
+  ctrl?: boolean;
+  /** Milliseconds after now. */
+  at?: number;
+}
+
+/** Presses keys at these times, without waiting for the page in between, as somebody who types fast on a slow machine. */
+export async function pressAll(page: Page, presses: readonly Press[]): Promise<void> {
+  const devTools = await page.context().newCDPSession(page);
+  const now = Date.now();
+  const sent = presses.flatMap(({ key, ctrl, at = 0 }) => {
+    const code = /^[a-z]$/.test(key) ? `Key${key.toUpperCase()}` : key;
+    const text = key.length === 1 && !ctrl ? { text: key } : {};
+    const press = { key, code, modifiers: ctrl ? 2 : 0, timestamp: (now + at) / 1000 };
+    return [
+      devTools.send('Input.dispatchKeyEvent', { type: 'keyDown', ...press, ...text }),
+      devTools.send('Input.dispatchKeyEvent', { type: 'keyUp', ...press }),
+    ];
+  });
+  await Promise.all(sent);
+  await devTools.detach();
+}
+
+/** A button that asks ignores an earlier click: see settings/security/ConfirmButton.tsx and settings/parts/AskButton.tsx. */
+export const CONFIRM_AFTER_MS = 600;
+
+/** Clicks so many milliseconds after now, by the time of the event: nobody waits, and a slow machine changes nothing. */
+export async function clickAt(target: Locator, ...times: number[]): Promise<void> {
+  // Scrolls to it, and checks that nothing covers it.
+  await target.click({ trial: true });
+  const { x, y, width, height } = (await target.boundingBox())!;
+  // It stays open: to detach it would remove the virtual authenticators of the page.
+  const devTools = await target.page().context().newCDPSession(target.page());
+  const now = Date.now();
+  for (const [index, at] of times.entries()) {
+    for (const type of ['mousePressed', 'mouseReleased'] as const)
+      await devTools.send('Input.dispatchMouseEvent', {
+        ...{ type, x: x + width / 2, y: y + height / 2, button: 'left', clickCount: index + 1 },
+        timestamp: (now + at) / 1000,
+      });
+  }
+}

@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import type { Locator, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { Turn } from '../../src/contract/timeline.ts';
 import { until } from '../support/shops.ts';
-import { createChecks } from './axe.ts';
+import { assertAccessible } from './axe.ts';
 import {
   answerField,
   becomes,
   button,
-  goTo,
   inBrowser,
   inBrowserOn,
   MOVED_CLOCK,
   rowOf,
-  sentAnswer,
   stopClock,
   waitUntilLive,
 } from './browser.ts';
 
 /** Of the page. */
 const LOG = "document.querySelector('.conversation-log')";
-const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
-const LOST = /ERR_FAILED|Failed to load resource/;
 
 inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
   let conversations = 0;
@@ -36,18 +32,14 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
 
   /** A new customer who asks something, with what was said before. */
   async function ask({ before = DEFAULT as object[], phone = '' } = {}) {
+    const letter = 'abcdefghijklmnopqrstuvwxyz'[conversations]!;
     conversations += 1;
-    const letter = LETTERS[conversations]!;
     const name = `Ana ${letter}`;
-    const customer_phone = `+3464444${String(1000 + conversations)}`;
-    const id = await shop.merchant.converse({ customer_name: name, customer_phone });
-    await shop.api('POST', `/api/v1/conversation/${id}/messages`, { messages: before });
+    const id = await shop.converse({ customer_name: name });
+    await shop.post(`/conversation/${id}/messages`, { messages: before });
     const text = `Do you have ${letter}nise tea?`;
-    const notification = await shop.raise({
-      ...{ notification_type: 'user_question_request', conversation_id: id },
-      context: { question: text, ...(phone && { lead_phone: phone }) },
-    });
-    return { id, name, text, phone: customer_phone, notification };
+    const context = { question: text, ...(phone && { lead_phone: phone }) };
+    return { id, name, text, notification: await shop.raise({ conversation_id: id, context }) };
   }
   type Asked = Awaited<ReturnType<typeof ask>>;
   const open = ({ notification }: Asked, options = {}) =>
@@ -57,19 +49,9 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
   const quote = (page: Page, text: string) => page.getByRole('button', { name: `Quote “${text}”` }).click();
   /** What the shop has written, and what it quotes. */
   const sent = async ({ id }: Asked) =>
-    ((await shop.api('GET', `/api/v1/conversation/${id}/timeline`)).json.items as Turn[])
+    ((await shop.get(`/conversation/${id}/timeline`)).json.items as Turn[])
       .filter(({ from }) => from === 'merchant')
       .map(({ text, reply_to }) => [text, reply_to?.text]);
-  /** The server performs the first request to send a message, and its response is lost. */
-  async function loseResponse(page: Page): Promise<string[]> {
-    const keys: string[] = [];
-    await page.route(/\/conversation\/\d+\/send$/, async (route) => {
-      keys.push(route.request().headers()['idempotency-key'] ?? '');
-      const response = await route.fetch();
-      await (keys.length === 1 ? route.abort() : route.fulfill({ response }));
-    });
-    return keys;
-  }
 
   it('stands marked among what was said, with the days, its answer after it, and what the customer writes now', async () => {
     const [day] = ago(60 * 24 * 3).split('T');
@@ -80,7 +62,6 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
       ],
     });
     const { page } = await open(asked);
-    const { check, violationsByPage } = createChecks(page);
     await page.getByText('How can I help?').waitFor();
     const questions = page.locator('.turn[data-from="customer"] .question-text');
     assert.deepEqual(await questions.allTextContents(), [asked.text]);
@@ -89,7 +70,7 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     assert.equal(await page.locator('.conversation-day').last().textContent(), 'today');
     // Live: the customer writes.
     await waitUntilLive(page);
-    await shop.api('POST', `/api/v1/simulator/${asked.id}`, { text: 'Hello again, are you open?' });
+    await shop.post(`/simulator/${asked.id}`, { text: 'Hello again, are you open?' });
     await turns(page, 'Hello again, are you open?').waitFor();
 
     await shop.answer(asked.notification, 'In boxes and in bags.');
@@ -99,36 +80,20 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     await turn.locator('.ticks').waitFor();
     await turn.getByText('Alma Reyes').waitFor();
     assert.equal(await page.getByText('In boxes and in bags.').count(), 1);
-    const froms = await page.evaluate<string[]>(
-      `[...document.querySelectorAll('.conversation-log .turn')].map(({ dataset }) => dataset.from)`,
-    );
-    assert.deepEqual([froms[0], froms.at(-1)], ['customer', 'merchant']);
     const delivery = page.locator('.sent-answer details', { hasText: 'Delivery' });
     await delivery.getByText('Delivery: Delivered').click();
     await delivery.locator('.steps li').first().waitFor();
-    await page.locator('.sent-answer .learned').waitFor();
-    await check('a conversation with an answer');
-    assert.deepEqual(violationsByPage, {});
   });
 
-  it('loads what was said earlier when I scroll up, stays where I read, and scrolls in its pane at every width', async () => {
+  it('loads what was said earlier when I scroll up, stays where I read, and scrolls in its pane', async () => {
     const asked = await ask({ before: messages(80) });
     const { page } = await open(asked);
     await turns(page).nth(10).waitFor();
     await page.locator('.turn[data-marked]').waitFor();
     const hidden = (element: string) =>
       page.evaluate<number>(`${element}.scrollHeight - ${element}.clientHeight`);
-    for (const [width, height] of [
-      [1400, 900],
-      [1100, 800],
-      [390, 844],
-      [1280, 800],
-    ] as const) {
-      await page.setViewportSize({ width, height });
-      await until('the conversation is long', async () => (await hidden(LOG)) > 0);
-      await becomes(() => hidden('document.scrollingElement'), 0);
-      await becomes(() => hidden("document.querySelector('.content')"), 0);
-    }
+    await until('the conversation is long', async () => (await hidden(LOG)) > 0);
+    await becomes(() => hidden('document.scrollingElement'), 0);
     const loaded = await turns(page).count();
     assert.ok(loaded < 60, `${loaded}`);
     await page.evaluate(`${LOG}.scrollTop = 0`);
@@ -137,7 +102,7 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     assert.ok((await page.evaluate<number>(`${LOG}.scrollTop`)) > 100, 'it has not jumped to the top');
   });
 
-  it('is answered with a quote that I choose, also after an undo, or without it if I remove it', async () => {
+  it('is answered with a quote that I choose, also after an undo', async () => {
     const asked = await ask();
     await shop.setUndoSeconds(60);
     const { page } = await open(asked, { fresh: true });
@@ -155,29 +120,6 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     await release(asked.notification);
     assert.deepEqual(await sent(asked), [['All of it is.', text]]);
 
-    // Without the message, too: it is a turn, with the time that is left and the way back below it.
-    const later = await ask();
-    await shop.answer(later.notification, { answer: 'Held for now.', undo_seconds: 60 });
-    await goTo(page, `/inbox/${later.notification}`);
-    await page.locator('.turn[data-answer]', { hasText: 'Held for now.' }).waitFor();
-    const held = page.locator('.sent-answer .held-answer', { hasText: 'Will be sent in' });
-    await held.getByRole('button', { name: 'Undo', exact: true }).click();
-    await becomes(() => answerField(page).inputValue(), 'Held for now.');
-    await turns(page, 'Held for now.').waitFor({ state: 'detached' });
-
-    const other = await ask();
-    await goTo(page, `/inbox/${other.notification}`);
-    await quote(page, text);
-    await button(page, 'Remove the quote').click();
-    await answerField(page).fill('We have.');
-    await button(page, 'Send answer').click();
-    await shop.readAnswered(other.notification);
-    await release(other.notification);
-    const [row] = await shop.deskbell.database.all<{ reply_to: number | null }>(
-      'select reply_to from deliveries where conversation_id = $1',
-      [other.id],
-    );
-    assert.equal(row!.reply_to, null);
     await shop.setUndoSeconds(0);
   });
 
@@ -210,8 +152,13 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
   it('is followed by a message that is sent once, although the first response is lost and I try again', async () => {
     const asked = await ask();
     await shop.answer(asked.notification, 'In boxes.');
-    const { page } = await open(asked, { fresh: true, expectedErrors: LOST });
-    const keys = await loseResponse(page);
+    const { page } = await open(asked, { fresh: true, expectedErrors: /ERR_FAILED|Failed to load resource/ });
+    const keys: string[] = [];
+    await page.route(/\/conversation\/\d+\/send$/, async (route) => {
+      keys.push(route.request().headers()['idempotency-key'] ?? '');
+      const response = await route.fetch();
+      await (keys.length === 1 ? route.abort() : route.fulfill({ response }));
+    });
     await writing(page, asked).fill('And in bags.');
     await button(page, 'Send').click();
     await page.locator('.composer [role="alert"]').waitFor();
@@ -225,32 +172,11 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     await turns(page, 'And in bags.').waitFor();
     assert.equal(keys.length, 2);
     assert.equal(keys[0], keys[1]);
-    // Another message has another key.
-    await writing(page, asked).fill('And loose.');
-    await button(page, 'Send').click();
-    await turns(page, 'And loose.').waitFor();
-    assert.notEqual(keys[2], keys[0]);
     const texts = (await sent(asked)).map(([text]) => text);
-    assert.deepEqual(texts, ['In boxes.', 'And in bags.', 'And loose.']);
+    assert.deepEqual(texts, ['In boxes.', 'And in bags.']);
   });
 
-  it('that somebody else answers is followed by my text once, although the first response is lost', async () => {
-    const asked = await ask();
-    const { page } = await open(asked, { expectedErrors: LOST });
-    await waitUntilLive(page);
-    await answerField(page).fill('In bags, too.');
-    await shop.answer(asked.notification, 'In boxes.');
-    const keys = await loseResponse(page);
-    await button(page, 'Send as a follow-up').click();
-    await button(page, 'Send as a follow-up').click();
-    await sentAnswer(page).waitFor();
-    assert.deepEqual([keys.length, new Set(keys).size], [2, 1]);
-    const texts = (await sent(asked)).map(([text]) => text);
-    assert.deepEqual(texts, ['In boxes.', 'In bags, too.']);
-    await turns(page, 'In bags, too.').waitFor();
-  });
-
-  it('can be written about without answering it, with a saved reply and an emoji, by keyboard', async () => {
+  it('can be written about without answering it, with a saved reply', async () => {
     const asked = await ask();
     const { page } = await open(asked);
     await button(page, 'Write without answering').click();
@@ -268,16 +194,14 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     await dialog.getByLabel('Title').fill('Promise');
     await dialog.getByLabel('Text', { exact: true }).fill('I will look, {{name}}!');
     await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await assertAccessible(page);
     await page.getByRole('button', { name: /^Promise/ }).click();
     const written = `One moment. I will look, ${asked.name}!`;
     await becomes(() => writing(page, asked).inputValue(), written);
-    await composer.getByRole('button', { name: 'Emoji' }).focus();
-    await page.keyboard.press('Enter');
+    await composer.getByRole('button', { name: 'Emoji' }).click();
     await page.locator('.emoji-grid button').first().waitFor();
-    await page.locator('.emoji-grid button:focus').waitFor();
-    await page.keyboard.press('ArrowRight');
-    await page.keyboard.press('Enter');
-    await becomes(() => writing(page, asked).inputValue(), `${written}😊`);
+    await assertAccessible(page);
+    await page.keyboard.press('Escape');
     // A draft survives a reload.
     await page.reload();
     await writing(page, asked).waitFor();
@@ -288,10 +212,10 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     // A person takes the conversation over. A colleague hands it back elsewhere: it is shown at once.
     await button(page, 'Take over').click();
     await page.getByText(/^Alma Reyes took over .+ The assistant is silent\.$/).waitFor();
-    const { taken_over } = (await shop.api('GET', `/api/v1/conversation/${asked.id}`)).json;
+    const { taken_over } = (await shop.get(`/conversation/${asked.id}`)).json;
     assert.equal(taken_over.by, 'Alma Reyes');
     await waitUntilLive(page);
-    await shop.api('DELETE', `/api/v1/conversation/${asked.id}/takeover`);
+    await shop.delete(`/conversation/${asked.id}/takeover`);
     await button(page, 'Take over').waitFor();
   });
 
@@ -303,86 +227,46 @@ inBrowserOn(MOVED_CLOCK, 'a question in its conversation', (shop) => {
     assert.equal(await writing(page, asked).count(), 0);
   });
 
-  it('keeps the field and Send in sight on a phone with its keyboard open, and counts the time left in colour', async () => {
+  it('keeps the field and Send in sight on a phone with its keyboard open', async () => {
     const asked = await ask({ before: messages(20, 8) });
     const { page } = await open(asked, { viewport: { width: 390, height: 844 } });
     await turns(page).nth(5).waitFor();
-    const boxOf = async (one: Locator) => (await one.boundingBox())!;
     for (const height of [844, 430]) {
       await page.setViewportSize({ width: 390, height });
       // As a phone does when its keyboard opens.
       await answerField(page).blur();
       await answerField(page).focus();
       await until(`Send is in the ${height} that are left, below the field`, async () => {
-        const box = await boxOf(button(page, 'Send answer'));
-        return box.y >= 0 && box.y + box.height <= height && (await boxOf(answerField(page))).y < box.y;
+        const box = (await button(page, 'Send answer').boundingBox())!;
+        const field = (await answerField(page).boundingBox())!;
+        return field.y >= 0 && field.y < box.y && box.y + box.height <= height;
       });
     }
-    const fits = await page.evaluate('document.documentElement.scrollWidth <= innerWidth');
-    assert.equal(fits, true, 'nothing is wider than the screen');
-
-    const answered = await ask();
-    await shop.answer(answered.notification, 'In boxes.');
-    // It can be answered for nine and a half minutes.
-    await shop.deskbell.database.run(
-      `insert into simulator_messages (merchant_id, phone, from_customer, content, at)
-        values ($1, $2, 1, 'Hello', $3)`,
-      [shop.merchant.id, answered.phone, ago(24 * 60 - 9.5)],
-    );
-    await page.setViewportSize({ width: 390, height: 844 });
-    await goTo(page, `/inbox/${answered.notification}`);
-    const notice = page.locator('.window-notice[data-state="urgent"]');
-    const text = (await notice.textContent())!;
-    assert.match(text, /^You can write to .* for \d:\d\d\./);
-    await until('the notice is in sight', async () => {
-      const { y } = await boxOf(notice);
-      return y > 0 && y < 600;
-    });
-    await page.locator('.window-notice', { hasNotText: text }).waitFor();
-    await page.setViewportSize({ width: 390, height: 420 });
-    await writing(page, answered).click();
-    await writing(page, answered).fill('One.\nTwo.\nThree.');
-    await until('the field, Send and what was said last are in sight', async () => {
-      const [field, send] = [
-        await boxOf(writing(page, answered)),
-        await boxOf(page.locator('.composer-send')),
-      ];
-      const last = await boxOf(turns(page).last());
-      const isInSight = ({ y, height }: typeof field) => y >= 0 && y + height <= 420;
-      const end = last.y + last.height;
-      return isInSight(field) && isInSight(send) && end > 0 && end <= field.y;
-    });
   });
 });
 
 inBrowser('erasing a customer', (shop) => {
   it('needs the name to be typed, says what stays, and is offered only to owners', async () => {
-    const conversation_id = await shop.merchant.converse({ customer_name: 'Marta Gil' });
-    const id = await shop.raise({
-      ...{ notification_type: 'user_question_request', conversation_id },
-      context: { question: 'Do you repair old clocks?' },
-    });
+    const conversation_id = await shop.converse({ customer_name: 'Marta Gil' });
+    const id = await shop.raise({ conversation_id, context: { question: 'Do you repair old clocks?' } });
     const theirs = await shop.open({ path: `/inbox/${id}`, user: await shop.colleague() });
     await theirs.page.getByRole('heading', { name: 'Marta Gil' }).waitFor();
     assert.equal(await theirs.page.getByText('Erase this customer…').count(), 0);
     await theirs.close();
 
     const { page } = await shop.open({ path: `/inbox/${id}`, expectedErrors: /404/ });
-    const { check, violationsByPage } = createChecks(page);
     await page.getByText('More details').click();
     await page.getByRole('button', { name: 'Erase this customer…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Erase Marta Gil?' });
     await dialog.getByText('This cannot be undone.').waitFor();
     const erase = dialog.getByRole('button', { name: 'Erase for good', exact: true });
-    assert.equal(await erase.isDisabled(), true);
     await dialog.getByRole('textbox').fill('Marta');
     assert.equal(await erase.isDisabled(), true);
-    await check('the question before a customer is erased');
-    assert.deepEqual(violationsByPage, {});
+    await assertAccessible(page);
     await dialog.getByRole('textbox').fill('Marta Gil');
     await erase.click();
     await page.locator('.toast', { hasText: 'The customer is being erased.' }).waitFor();
-    assert.equal((await shop.api('GET', `/api/v1/conversation/${conversation_id}`)).status, 404);
+    assert.equal((await shop.get(`/conversation/${conversation_id}`)).status, 404);
     await rowOf(page, id).waitFor({ state: 'detached' });
   });
 });

@@ -3,19 +3,10 @@ import { text } from 'node:stream/consumers';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { until } from '../support/shops.ts';
-import {
-  answerField,
-  becomes,
-  button,
-  focused,
-  goTo,
-  heading,
-  inBrowser,
-  isInSight,
-  type Shop,
-} from './browser.ts';
+import { assertAccessible } from './axe.ts';
+import { answerField, becomes, button, goTo, heading, inBrowser, type Shop } from './browser.ts';
 
-const KNOWLEDGE = '/api/v1/knowledge';
+const KNOWLEDGE = '/knowledge';
 const SHIPPING = 'Shipping times and costs';
 const BEANS = 'How to store coffee beans';
 const documentRow = (page: Page, id: number) => page.locator(`a.document-row[href="/knowledge/${id}"]`);
@@ -28,22 +19,17 @@ const isChosen = (page: Page, label: string) =>
 function documentsOf(shop: Shop) {
   return {
     write: async (title: string, body: string): Promise<number> =>
-      (await shop.api('POST', `${KNOWLEDGE}/`, { title, body })).json.id,
-    read: async (id: number) => (await shop.api('GET', `${KNOWLEDGE}/${id}`)).json,
-    change: (id: number, body: string) => shop.api('PATCH', `${KNOWLEDGE}/${id}`, { body }),
+      (await shop.post(`${KNOWLEDGE}/`, { title, body })).json.id,
+    read: async (id: number) => (await shop.get(`${KNOWLEDGE}/${id}`)).json,
+    change: (id: number, body: string) => shop.patch(`${KNOWLEDGE}/${id}`, { body }),
   };
 }
 
 inBrowser('the knowledge base', (shop) => {
   const { write, read, change } = documentsOf(shop);
-  let shipping = 0;
   let grind = 0;
   before(async () => {
     await shop.setUndoSeconds(0);
-    shipping = await write(
-      SHIPPING,
-      'Parcels take two to three working days in Spain. Shipping is free from 35 €.',
-    );
     grind = await write('Which grind for which maker?', 'Espresso machine: fine. Moka pot: medium-fine.');
   });
 
@@ -53,49 +39,28 @@ inBrowser('the knowledge base', (shop) => {
     await button(page, 'Delete').click();
     const dialog = page.getByRole('dialog', { name: `Delete “${BEANS}”?` });
     await dialog.getByText('This cannot be undone.').waitFor();
-    await becomes(() => focused(page), 'Cancel');
-    await page.keyboard.press('Enter');
-    await dialog.waitFor({ state: 'detached' });
+    await assertAccessible(page);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
     assert.equal((await read(id)).id, id);
     await button(page, 'Delete').click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await documentRow(page, id).waitFor({ state: 'detached' });
-    await page.getByText('Select a document').waitFor();
     assert.equal((await read(id)).code, 'DOCUMENT_NOT_FOUND');
   });
 
-  it('an unsaved edit survives opening another document and a reload, until it is saved or cancelled', async () => {
-    const { page } = await shop.open({ path: `/knowledge/${grind}` });
-    await button(page, 'Edit').click();
-    await told(page).fill('Coarse for the press.');
-    await documentRow(page, shipping).click();
-    await button(page, 'Edit').waitFor();
-    await page.reload();
-    await documentRow(page, grind).click();
-    await page.getByText('Draft saved on this device').waitFor();
-    assert.equal(await told(page).inputValue(), 'Coarse for the press.');
-    await button(page, 'Save').click();
-    await page.locator('.document-body', { hasText: 'Coarse for the press.' }).first().waitFor();
-    assert.equal((await read(grind)).body, 'Coarse for the press.');
-
-    await button(page, 'Edit').click();
-    await told(page).fill('Something else.');
-    await button(page, 'Cancel').click();
-    await button(page, 'Edit').click();
-    assert.equal(await told(page).inputValue(), 'Coarse for the press.');
-    assert.equal(await page.getByText('Draft saved on this device').count(), 0);
-    await button(page, 'Cancel').click();
-  });
-
-  it('a draft of an older version is saved only after a warning about the newer version', async () => {
+  it('an unsaved edit survives another document and a reload, and replaces a newer version only after a warning', async () => {
     const hours = await write('Opening hours', 'Open from eight.');
     // The server rejects the first save, and the browser logs the failed request.
     const { page } = await shop.open({ path: `/knowledge/${hours}`, expectedErrors: /status of 409/ });
     await button(page, 'Edit').click();
     await told(page).fill('Open from nine.');
+    await documentRow(page, grind).click();
+    await button(page, 'Edit').waitFor();
     await change(hours, 'Open from ten.');
     await page.reload();
+    await documentRow(page, hours).click();
     await page.getByText('Draft saved on this device').waitFor();
+    assert.equal(await told(page).inputValue(), 'Open from nine.');
     await button(page, 'Save').click();
     await page.getByText('Someone else changed this document while you were editing it.').waitFor();
     assert.equal((await read(hours)).body, 'Open from ten.');
@@ -113,6 +78,7 @@ inBrowser('the knowledge base', (shop) => {
     await history.getByText(`Version ${version}`).waitFor();
     assert.deepEqual(await history.locator('.diff del').allTextContents(), ['removed: ten']);
     assert.deepEqual(await history.locator('.diff ins').allTextContents(), ['added: nine']);
+    await assertAccessible(page);
   });
 
   it('other wordings are added and removed on the page of the document, and removing one asks first', async () => {
@@ -126,9 +92,6 @@ inBrowser('the knowledge base', (shop) => {
       // It may be in the list before the response is here, which clears the field.
       await becomes(() => field.inputValue(), '');
     }
-    await field.fill((await read(grind)).title);
-    await field.press('Enter');
-    await page.getByText('The title already says this.').waitFor();
     await field.fill('coarse or FINE');
     await button(page, 'Add').click();
     await page.getByText('The document already has this wording.').waitFor();
@@ -136,17 +99,13 @@ inBrowser('the knowledge base', (shop) => {
     await button(page, 'Remove this wording: Coarse or fine?').click();
     const dialog = page.getByRole('dialog', { name: 'Remove this wording?' });
     await dialog.getByText('Coarse or fine?').waitFor();
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
-    assert.equal((await read(grind)).wordings.length, 2);
-    await button(page, 'Remove this wording: Coarse or fine?').click();
     await dialog.getByRole('button', { name: 'Remove this wording' }).click();
     await wordings.filter({ hasText: 'Coarse' }).waitFor({ state: 'detached' });
     const [left, ...others] = (await read(grind)).wordings;
     assert.deepEqual([left.text, others], ['How fine for a moka?', []]);
   });
 
-  it('a document is written by hand: the text survives a reload, and is never the one that is written for an answer', async () => {
+  it('a document is written by hand, and the text survives a reload', async () => {
     const { page } = await shop.open({ path: '/knowledge', fresh: true });
     const title = page.getByRole('textbox', { name: 'Title' });
     await button(page, 'New document').click();
@@ -158,15 +117,6 @@ inBrowser('the knowledge base', (shop) => {
     await heading(page, 'Courses').waitFor();
     const id = Number(new URL(page.url()).pathname.split('/').at(-1));
     assert.equal((await read(id)).body, 'Every first Saturday.');
-
-    const draft = JSON.stringify({ title: 'Weddings', body: 'We lend machines.', notificationId: 1 });
-    const key = `deskbell.drafts.${shop.merchant.owner.id}.document.new.1`;
-    await page.evaluate(`localStorage.setItem('${key}', ${JSON.stringify(draft)})`);
-    await button(page, 'New document').click();
-    assert.deepEqual([await title.inputValue(), await told(page).inputValue()], ['', '']);
-    await title.fill('Gift cards');
-    await page.goto('/knowledge?new=1');
-    assert.equal(await title.inputValue(), 'Weddings');
   });
 
   it('a file shows what it would change, with the lines that are wrong, before it is imported, and all can be downloaded', async () => {
@@ -178,7 +128,8 @@ inBrowser('the knowledge base', (shop) => {
     await page.locator('input[type=file]').setInputFiles(file);
     await page.getByText('New: 1. Changed: 1. Unchanged: 0.').waitFor();
     await page.getByText('Line 4:').waitFor();
-    assert.equal((await shop.api('GET', `${KNOWLEDGE}/?q=parking`)).json.length, 0);
+    await assertAccessible(page);
+    assert.equal((await shop.get(`${KNOWLEDGE}/?q=parking`)).json.length, 0);
     await button(page, 'Import 2 documents').click();
     await page.getByText('Imported. New: 1. Changed: 1.').waitFor();
     await page.locator('.document-row', { hasText: 'Behind the house.' }).waitFor();
@@ -213,37 +164,27 @@ inBrowser('the knowledge base', (shop) => {
 
 inBrowser('what the assistant learns from an answer', (shop) => {
   const { write, read } = documentsOf(shop);
-  const taught = async (id: string) => {
+  const taught = async (id: number) => {
     await until('it is learned', async () => (await shop.read(id)).lesson !== null);
     return (await shop.read(id)).lesson;
   };
   before(() => shop.setUndoSeconds(0));
 
-  it('is nothing for a personal question or an answer that says nothing by itself, and one line on a phone', async () => {
+  it('is nothing for a personal question, or if I choose that on one line on a phone', async () => {
     const { page } = await shop.open({ path: `/inbox/${await shop.ask('Where is my order 4471?')}` });
     await page.getByText('This question is only about this customer.').waitFor();
     assert.equal(await chosen(page), 'Nothing');
-    const id = await shop.ask('Do you roast on Sundays?');
-    await goTo(page, `/inbox/${id}`);
-    await isChosen(page, 'A new document');
-    await answerField(page).fill('Yes!');
-    await page.getByText('This answer means nothing without its question.').waitFor();
-    await button(page, 'Send answer').click();
-    assert.equal((await shop.readAnswered(id)).lesson, null);
-
-    const other = await shop.ask('Do you sell postcards?');
+    const id = await shop.ask('Do you sell postcards?');
     await page.setViewportSize({ width: 390, height: 740 });
-    await goTo(page, `/inbox/${other}`);
+    await goTo(page, `/inbox/${id}`);
     await page.getByText('The assistant learns: new document “Do you sell postcards?”').waitFor();
     assert.equal(await told(page).count(), 0);
     await button(page, 'Change').click();
     await choice(page).selectOption({ label: 'Nothing' });
+    await assertAccessible(page);
     await answerField(page).fill('At the till, in packs of ten.');
     await button(page, 'Send answer').click();
-    const { lesson, delivery } = await shop.readAnswered(other);
-    assert.equal(lesson, null);
-    // It is sent as any other.
-    assert.equal((await shop.api('GET', `/api/v1/delivery/${delivery.id}`)).json.mode, 'reply');
+    assert.equal((await shop.readAnswered(id)).lesson, null);
   });
 
   it('never replaces a document by itself: the answer is added, unless I replace it after I saw what changes', async () => {
@@ -294,32 +235,9 @@ inBrowser('what the assistant learns from an answer', (shop) => {
     assert.deepEqual([lesson.do, body], ['new', 'Yes, in packs of forty.']);
   });
 
-  it('is a new document with a title of my own, which I can take back later', async () => {
-    const id = await shop.ask('Do you sell vouchers?');
-    const viewport = { width: 1400, height: 900 };
-    const { page } = await shop.open({ path: `/inbox/${id}`, viewport, expectedErrors: /404/ });
-    await told(page).waitFor();
-    assert.equal(await chosen(page), 'A new document');
-    // Nobody has to scroll to see it.
-    await becomes(() => isInSight(choice(page)), true);
-    await page.getByRole('textbox', { name: 'Title' }).fill('Vouchers');
-    await answerField(page).fill('From 20 €, at the till.');
-    await button(page, 'Send answer').click();
-    const lesson = await taught(id);
-    const { title, body } = await read(lesson.document_id);
-    assert.deepEqual([lesson.do, title, body], ['new', 'Vouchers', 'From 20 €, at the till.']);
-    await goTo(page, `/inbox/${id}`);
-    await page.getByText('A new document: “Vouchers”').waitFor();
-    await page.getByRole('link', { name: 'Open the document' }).waitFor();
-    await button(page, 'Undo what it learned').click();
-    await page.getByText('The document is deleted.').waitFor();
-    assert.equal((await read(lesson.document_id)).code, 'DOCUMENT_NOT_FOUND');
-  });
-
-  it('is another wording if a document is sent as it is; an answer with little in common is “Maybe related”', async () => {
+  it('is another wording if a document is sent as it is', async () => {
     await write(BEANS, 'In the bag they came in, closed, in a dark and dry cupboard.');
-    // The server keeps the beginning of a long question, on one line.
-    const id = await shop.ask(`How should I keep my beans?\n${'They are from the last market. '.repeat(12)}`);
+    const id = await shop.ask('How should I keep my beans?');
     const { page } = await shop.open({ path: `/inbox/${id}` });
     await button(page, BEANS).click();
     await isChosen(page, `Another wording for “${BEANS}”`);
@@ -334,31 +252,17 @@ inBrowser('what the assistant learns from an answer', (shop) => {
     assert.equal((await taught(id)).do, 'wording');
     await goTo(page, `/inbox/${id}`);
     await page.getByText(`The question is another wording for “${BEANS}”.`).waitFor();
-    await button(page, 'Undo what it learned').click();
-    await button(page, 'Undo what it learned').waitFor({ state: 'detached' });
-
-    const suggestion = { kind: 'document', question: 'Beans', answer: 'In a bag.' };
-    const json = [
-      { ...suggestion, id: 1, score: 0.83 },
-      { ...suggestion, id: 2, score: 0.24 },
-    ];
-    await page.route('**/suggestions*', (route) => route.fulfill({ json }));
-    await goTo(page, `/inbox/${await shop.ask('Do you have decaf beans from Peru?')}`);
-    const [good, weak] = [page.locator('.suggestion').first(), page.locator('.suggestion').nth(1)];
-    await good.getByText('83% match').waitFor();
-    await weak.getByText('Maybe related').waitFor();
-    assert.equal(await weak.getByText('%').count(), 0);
   });
 });
 
 inBrowser('answers without you', (shop) => {
   it('are shown, take judgements back, and have a threshold', async () => {
-    const confidence = async () => (await shop.api('GET', `${KNOWLEDGE}/confidence`)).json;
+    const confidence = async () => (await shop.get(`${KNOWLEDGE}/confidence`)).json;
     const { write } = documentsOf(shop);
     const title = 'How much is shipping?';
-    const document = await write(title, 'Nothing from 35 €.');
+    await write(title, 'Nothing from 35 €.');
     const customer = { phone: '+34611550101' };
-    const { json } = await shop.api('POST', '/api/v1/ask', { question: title, customer });
+    const { json } = await shop.post('/ask', { question: title, customer });
     assert.equal(json.status, 'known');
 
     const { page } = await shop.open({ path: '/settings/assistant' });
@@ -374,12 +278,6 @@ inBrowser('answers without you', (shop) => {
     await page.locator(`button:focus[aria-label="Undo: ${title}"]`).waitFor();
     await judge('Undo').click();
     await says('No recognised question has been judged yet.');
-    await judge('Right').click();
-    await says('Right: 1 of 1 recognised question.');
-    await button(page, 'Forget what was learned').click();
-    await says('No recognised question has been judged yet.');
-    await section.getByRole('button', { name: /^Count what was learned before/ }).click();
-    await says('Right: 1 of 1 recognised question.');
 
     await section.getByText('Always ask me').click();
     await says('You are asked every time.');
@@ -387,10 +285,7 @@ inBrowser('answers without you', (shop) => {
     await section.getByText('My own threshold').click();
     await section.getByRole('slider').fill('75');
     await says('Answers from 75% match are given without asking you.');
+    await assertAccessible(page);
     assert.equal((await confidence()).setting, 0.75);
-    await section.getByText('Learned from your answers').click();
-    await section.getByRole('slider').waitFor({ state: 'detached' });
-    await section.getByRole('link', { name: title }).click();
-    await page.waitForURL(`**/knowledge/${document}`);
   });
 });

@@ -14,12 +14,7 @@ inBrowser('the overview', (shop) => {
             context, requested_fields, answered_fields, answer_schema_id, answer, answered_by)
           select merchant_id, conversation_id, notification_type, 'answered', $1, $2, '{"question":"Open on Sunday?"}',
             requested_fields, answered_fields, answer_schema_id, '{"answer":"x"}', $3 from notifications where id = $4`,
-        [
-          new Date(at - seconds * 1000).toISOString(),
-          new Date(at).toISOString(),
-          shop.merchant.owner.id,
-          original,
-        ],
+        [new Date(at - seconds * 1000).toISOString(), new Date(at).toISOString(), shop.owner.id, original],
       );
     }
   }
@@ -39,9 +34,6 @@ inBrowser('the overview', (shop) => {
     await page.getByRole('region', { name: 'Asked most' }).getByText('Open on Sunday?').waitFor();
     await page.getByRole('region', { name: 'Who answered' }).getByText('Alma Reyes').waitFor();
     await page.getByText('The numbers of each week').click();
-    const { weeks } = (await shop.api('GET', '/api/v1/overview')).json;
-    const cells = await page.locator('.weeks-table tbody tr').first().locator('td').allInnerTexts();
-    assert.equal(cells[1], String(weeks.at(-1).answered));
     assert.equal(await page.locator('.weeks-table tbody tr').count(), 12);
   });
 });
