@@ -5,6 +5,7 @@ import { decodeProtectedHeader } from 'jose';
 import { SERVER } from '../../src/audit/record.ts';
 import { disableUser } from '../../src/auth/users.ts';
 import type { Database } from '../../src/database/database.ts';
+import { useMerchant } from '../support/merchants.ts';
 import {
   AURORA,
   addUser,
@@ -51,19 +52,13 @@ onEachEngine('sign-in', (engine) => {
     assert.equal((await login(deskbell, OPERATOR)).status, 200);
   });
 
-  it('needs the exact password', async () => {
-    const { email } = await addUser(deskbell);
-    for (const password of ['Aurora-Demo', ' aurora-demo', 'aurora-demo ', 'aurora-dem', 'aurora-demo\0'])
-      assertError(await login(deskbell, { email, password }), 401, 'INVALID_CREDENTIALS');
-  });
-
   it('fails alike, byte for byte, with a wrong password, an unknown address and a disabled user', async () => {
     const wrong = await login(deskbell, WRONG);
     assertError(wrong, 401, 'INVALID_CREDENTIALS');
+    const names = (reply: Reply) => [...reply.headers.keys()];
     for (const user of [UNKNOWN, await disabledUser()]) {
       const other = await login(deskbell, user);
-      assert.equal(other.text, wrong.text);
-      assert.deepEqual(comparableHeaders(other), comparableHeaders(wrong));
+      assert.deepEqual([other.text, names(other)], [wrong.text, names(wrong)]);
     }
   });
 
@@ -75,8 +70,10 @@ onEachEngine('sign-in', (engine) => {
       assert.deepEqual(await workOf(deskbell, () => login(deskbell, user)), known);
   });
 
-  it('treats strange texts as an unknown address', async () => {
-    for (const email of ['\0', 'a\0b@x.example', '\ud800', "' or 1=1 --", '💥@x.example', 'x'.repeat(320)]) {
+  it('needs the exact password, and treats strange texts as an unknown address', async () => {
+    for (const password of ['Aurora-Demo', 'aurora-demo ', 'aurora-demo\0'])
+      assertError(await login(deskbell, { ...AURORA, password }), 401, 'INVALID_CREDENTIALS');
+    for (const email of ['a\0b@x.example', '\ud800', "' or 1=1 --", 'x'.repeat(320)]) {
       // A string body is sent unchanged. Clients in other languages may send an escaped lone surrogate.
       const body = `{"email":${JSON.stringify(email)},"password":"\\u0000\\ud800"}`;
       const reply = await deskbell.call('POST', '/api/v1/auth/login', { body });
@@ -102,56 +99,41 @@ onEachEngine('sign-in', (engine) => {
 });
 
 describe('the bodies of the auth endpoints', () => {
-  const deskbell = useDeskbell('sqlite');
+  const shop = useMerchant('sqlite');
   const { email, password } = AURORA;
-  const deep = '['.repeat(70) + ']'.repeat(70);
 
   const LOGIN: [body: unknown, field: string][] = [
-    [{}, 'email'],
+    ['', 'email'],
     [{ password }, 'email'],
     [{ email }, 'password'],
-    ...[null, 5, true, [email], { $ne: '' }, '', 'x'.repeat(321)].map((value): [object, string] => [
+    ...[null, 5, [email], { $ne: '' }, 'x'.repeat(321)].map((value): [object, string] => [
       { email: value, password },
       'email',
     ]),
-    ...[null, 12345678, [password], '', 'x'.repeat(1025)].map((value): [object, string] => [
+    ...[12345678, '', 'x'.repeat(1025)].map((value): [object, string] => [
       { email, password: value },
       'password',
     ]),
     [`{"__proto__":${JSON.stringify(AURORA)}}`, 'email'],
-    [{ Email: email, Password: password }, 'email'],
-    [`{"email":${deep},"password":"x"}`, 'body'],
   ];
   const REFRESH: typeof LOGIN = [undefined, null, 1, ['a.b.c'], ''].map((value) => [
     { refresh_token: value },
     'refresh_token',
   ]);
-  // Broken JSON is in jsonInput.test.ts.
-  const NO_OBJECTS: typeof LOGIN = ['[]', 'null', '42', '"text"', '{"email":"owner@'].map((body) => [
-    body,
-    'body',
-  ]);
 
   for (const [endpoint, cases] of [
-    ['login', [...LOGIN, ['', 'email'], [undefined, 'email']]],
-    ['refresh', [...REFRESH, ['', 'refresh_token'], [undefined, 'refresh_token']]],
-    ['logout', REFRESH],
-  ] as [string, typeof LOGIN][]) {
+    ['login', LOGIN],
+    ['refresh', REFRESH],
+    ['logout', REFRESH.slice(0, 1)],
+  ] as const)
     it(`that ${endpoint} refuses get 422, with the name of the field`, async () => {
-      for (const [body, field] of [...cases, ...NO_OBJECTS]) {
-        const reply = await deskbell.call('POST', `/api/v1/auth/${endpoint}`, { body });
+      for (const [body, field] of [...cases, ['[]', 'body'] as const]) {
+        const reply = await shop.deskbell.call('POST', `/api/v1/auth/${endpoint}`, { body });
         assertError(reply, 422, 'VALIDATION_ERROR', field);
         assert.ok(reply.json.detail.includes(field));
       }
     });
-  }
 });
-
-/** Everything except the headers that differ for each request. */
-function comparableHeaders({ headers }: Reply): Record<string, string> {
-  const { 'x-request-id': _id, date: _date, ...rest } = Object.fromEntries(headers);
-  return rest;
-}
 
 /** Tables that the server reads every second or two without a request, and that a sign-in has nothing to do with. */
 const BACKGROUND =

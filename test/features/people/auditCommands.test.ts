@@ -99,22 +99,6 @@ onEachEngine('the audit log of the command line', (engine) => {
     const changing = commands.map(([[group, name]]) => (group === 'backup' ? group : `${group} ${name}`));
     assert.deepEqual([...changing, ...READING, ...once].sort(), (await commandNames()).sort());
   });
-
-  it('lists the events of one merchant, since a time or with a name', async () => {
-    const list = async (...args: string[]): Promise<Event[]> =>
-      (await command(['audit', 'list', '--json', ...args])).json;
-    const ofShop = await list('--merchant', '3');
-    assert.ok(ofShop.length > 5 && ofShop.every(({ merchant_id }) => merchant_id === 3));
-    assert.deepEqual(await list('--since', '2999-01-01T00:00Z'), []);
-    const table = await command(['audit', 'list', '--what', 'user.disabled']);
-    // Only one event has this name.
-    assert.match(
-      table.stdout,
-      /^AT \(UTC\).*\n.* 3 +user\.disabled +\S+ on the command line .*user_id 4[^\n]*\n$/,
-    );
-    const wrong = await run(['audit', 'list', '--what', 'nothing']);
-    assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
-  });
 });
 
 /** All commands, as they are called. */

@@ -27,16 +27,8 @@ describe('the list of the demo’s users', () => {
       assert.deepEqual(Object.keys(all.json.users[0]).sort(), ['about', 'email', 'password', 'role']);
       for (const { email, password } of all.json.users) await deskbell.signIn(email, password);
       // Not for visitors of a proxy on the same machine.
-      for (const headers of [
-        { 'x-forwarded-for': '203.0.113.7' },
-        { 'x-forwarded-for': '127.0.0.1' },
-        { forwarded: 'for=203.0.113.7' },
-        { 'x-real-ip': '203.0.113.7' },
-        { 'x-forwarded-proto': 'https' },
-        { via: '1.1 proxy' },
-      ] as Record<string, string>[]) {
-        assertError(await users(deskbell, headers), 404, 'NOT_FOUND');
-      }
+      for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'x-forwarded-proto', 'via'])
+        assertError(await users(deskbell, { [header]: '127.0.0.1' }), 404, 'NOT_FOUND');
       await disableUser(deskbell.database, 1, deskbell.clock.now(), SERVER);
       assert.equal((await users(deskbell)).json.users.length, all.json.users.length - 1);
       await deskbell.database.run(
@@ -51,18 +43,6 @@ describe('the list of the demo’s users', () => {
       assertError(await users(deskbell), 404, 'NOT_FOUND');
     } finally {
       await deskbell.close();
-    }
-  });
-
-  it('is not there with DEMO=false, even if they exist', async () => {
-    const testDatabase = await createDemoDatabase('sqlite', 'weak');
-    const deskbell = await startDeskbell('sqlite', { DEMO: 'false' }, testDatabase);
-    try {
-      assert.equal((await login(deskbell)).status, 200);
-      assertError(await users(deskbell), 404, 'NOT_FOUND');
-    } finally {
-      await deskbell.close();
-      await testDatabase.remove();
     }
   });
 });

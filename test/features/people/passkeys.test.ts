@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { before, it } from 'node:test';
 import { SERVER } from '../../../src/audit/record.ts';
 import { resetFactors } from '../../../src/auth/factors/change.ts';
 import type { Param } from '../../../src/database/database.ts';
@@ -24,7 +24,6 @@ import {
   me,
   onEachEngine,
   type Reply,
-  rawCall,
   refresh,
   useDeskbell,
 } from '../../support/server.ts';
@@ -143,7 +142,7 @@ onEachEngine('passkeys', (engine) => {
     const { phone } = await addUserWithPasskey();
     for (const wrong of [
       { origin: 'https://desk.example' },
-      { rpId: 'desk.example' },
+      { rpId: 'a.example' },
       { verifiesUser: false },
     ]) {
       const { origin, rpId, verifiesUser } = phone;
@@ -174,16 +173,14 @@ onEachEngine('passkeys', (engine) => {
     const others = (await login(deskbell, stranger)).json.access_token;
     assertError(await begin(token, 'wrong'), 403, 'FORBIDDEN', 'password');
     const { json: options } = await begin(token, user.password);
-    const { rp, user: owner, authenticatorSelection } = options;
     assert.deepEqual(
-      [rp.id, owner.name, authenticatorSelection.userVerification],
-      ['localhost', user.email, 'required'],
+      [options.rp.id, options.authenticatorSelection.userVerification],
+      ['localhost', 'required'],
     );
-    const add = (as: string, phone: Authenticator, name = 'Phone') =>
-      deskbell.call('POST', `${AUTH}/passkeys`, {
-        token: as,
-        body: { name, response: phone.create(options) },
-      });
+    const add = (as: string, phone: Authenticator, name = 'Phone') => {
+      const body = { name, response: phone.create(options) };
+      return deskbell.call('POST', `${AUTH}/passkeys`, { token: as, body });
+    };
     const phone = new Authenticator(deskbell.url);
     assertError(await add(others, phone), 403, 'FORBIDDEN');
     assertError(await add(token, phone, ''), 422, 'VALIDATION_ERROR', 'name');
@@ -209,56 +206,13 @@ onEachEngine('passkeys', (engine) => {
     assert.equal((await signInWithPasskey(deskbell, user.phone)).status, 200);
   });
 
-  it('a user has at most twenty: one more is TOO_MANY_PASSKEYS until one is removed', async () => {
-    const { caller, password } = await addUserWithPasskey();
-    const { token } = caller;
-    const body = { password };
-    // For a second device of the user, which is slower than the first.
-    const { json: early } = await begin(token, password);
-    for (let count = 1; count < 20; count += 1)
-      assert.equal((await addPasskey(deskbell, new Authenticator(deskbell.url), caller)).status, 200);
-    assertError(await begin(token, password), 409, 'TOO_MANY_PASSKEYS');
-    const late = { name: 'Late', response: new Authenticator(deskbell.url).create(early) };
-    assertError(await deskbell.call('POST', `${AUTH}/passkeys`, { token, body: late }), 403, 'FORBIDDEN');
-    const { passkeys } = await factorsOf(deskbell, token);
-    assert.equal(passkeys.length, 20);
-    await deskbell.call('DELETE', `${AUTH}/passkeys/${passkeys[0].id}`, { token, body });
-    assert.equal((await begin(token, password)).status, 200);
-  });
-
-  it('broken answers are refused, and options leave nothing in the database', once, async () => {
+  it('broken answers are refused, and a host without a name', once, async () => {
     const { phone } = await addUserWithPasskey();
     const good = phone.get((await passkeyOptions(deskbell)).json);
-    for (const change of [
-      { signature: 'AAAA' },
-      { authenticatorData: 'AAAA' },
-      { clientDataJSON: 'AAAA' },
-      { clientDataJSON: Buffer.from('null').toString('base64url') },
-    ]) {
-      const reply = await sendPasskey(deskbell, { ...good, response: { ...good.response, ...change } });
-      refused(reply);
-    }
+    for (const broken of ['signature', 'authenticatorData', 'clientDataJSON'])
+      refused(await sendPasskey(deskbell, { ...good, response: { ...good.response, [broken]: 'AAAA' } }));
     const empty = await sendPasskey(deskbell, { ...good, response: {} });
     assertError(empty, 422, 'VALIDATION_ERROR', 'clientDataJSON');
-    const count = () =>
-      deskbell.database.one<{ count: number }>('select count(*) as count from used_challenges');
-    const before = await count();
-    for (let n = 0; n < 3; n += 1) await passkeyOptions(deskbell);
-    assert.deepEqual(await count(), before);
-  });
-
-  it('are for the dashboard at a host name only, not at an IP address', once, async () => {
-    for (const path of ['/session/passkey', '/session/passkey/options'])
-      assertError(await deskbell.call('POST', path, { body: {} }), 403, 'FORBIDDEN');
     assertError(await passkeyOptions(server), 409, 'CONFLICT');
-  });
-});
-
-describe('passkeys with PUBLIC_URL', () => {
-  const deskbell = useDeskbell('sqlite', { PUBLIC_URL: 'https://desk.example' });
-  it('belong to its host name', async () => {
-    const headers = { ...DASHBOARD, host: 'desk.example' };
-    const { json } = await rawCall(deskbell, 'POST', '/session/passkey/options', { headers });
-    assert.equal(json.rpId, 'desk.example');
   });
 });
