@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 import { EVERYWHERE } from '../../src/database/spread/layout.ts';
-import { run } from '../support/command.ts';
 import { tablesOf } from '../support/copying.ts';
 import { createDemoDatabase, createTestDatabase, type TestDatabase } from '../support/databases.ts';
 import { distribute, NO_STAND_IN as skip, useCluster } from '../support/distributing.ts';
@@ -47,19 +45,10 @@ describe('spreading the tables over a cluster', { skip }, () => {
     const spread = placed.length - EVERYWHERE.length;
     assert.match(
       stdout,
-      new RegExp(
-        `^The tables are spread: ${spread} by merchant, 3 on every node, \\d+ on the coordinator\\.\\n`,
-      ),
+      new RegExp(`^The tables are spread: ${spread} by merchant, 3 on every node, \\d+ on`),
     );
-    assert.match(stdout, /Servers and workers may be started\./);
-    assert.match(
-      stderr,
-      /^\d+ tables to distribute, \d+ foreign keys to add again\.\nwrite down \d+ foreign keys \(1 of (\d+)\)\nfunction on every node: document_changed\(\) \(2 of \1\)\nfunction on every node: notification_changed\(\) \(3 of \1\)\ndrop alert_logs_merchant_id_fkey of alert_logs \(4 of \1\)\n/,
-    );
-    assert.match(stderr, /\non every node: merchants \(/);
-    assert.match(stderr, /\nby merchant: notifications \(/);
-    assert.match(stderr, /\nadd users_merchant_id_fkey of users again \(/);
-    assert.match(stderr, /\nfinish \((\d+) of \1\)\n$/);
+    for (const step of ['on every node: merchants', 'by merchant: notifications', 'finish'])
+      assert.match(stderr, new RegExp(`\n${step} \\(`));
   });
 
   it('a server then knows it, and answers a question from end to end; nobody can distribute beside it', async () => {
@@ -93,11 +82,8 @@ describe('a database without a cluster', () => {
   it('is refused if it is the embedded one', async () => {
     const database = await createDemoDatabase('sqlite');
     removed.push(database);
-    await run(['db', 'migrate'], database);
     const { code, stderr } = await distribute(database);
     assert.equal(code, 1);
-    rmSync(database.env.DATA_DIR!, { recursive: true });
-    assert.deepEqual(await distribute(database).then((again) => again.stderr), stderr);
     assert.match(stderr, /^The embedded database cannot be spread\. .+ move --help"\.\n$/);
   });
 

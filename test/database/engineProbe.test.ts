@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 import { startProblem } from '../../src/startProblem.ts';
-import { root, run } from '../support/command.ts';
+import { run } from '../support/command.ts';
 import { createDemoDatabase, engines, type TestDatabase } from '../support/databases.ts';
 import { startDeskbell } from '../support/server.ts';
-
-/** An engine that speaks PostgreSQL's protocol, but lacks what the program needs. */
 
 const NO_LOCKS =
   /On this database a lock does not hold: .+ Use PostgreSQL 15 or newer, with or without Citus\./;
@@ -23,11 +19,6 @@ const REPLACED = [
     NO_LOCKS,
   ],
   [
-    'with locks of a transaction that do nothing',
-    `pg_try_advisory_xact_lock(bigint) returns boolean language sql as 'select true'`,
-    NO_LOCKS,
-  ],
-  [
     'with no locks',
     `pg_try_advisory_lock(bigint) returns boolean language plpgsql as
       $$ begin raise feature_not_supported using message = 'advisory locks are not supported'; end $$`,
@@ -36,9 +27,7 @@ const REPLACED = [
   ['with signals that go nowhere', `pg_notify(text, text) returns void language sql as ''`, NO_SIGNALS],
 ] as const;
 
-describe('an engine that is not PostgreSQL', {
-  skip: !engines.includes('postgres') && 'PostgreSQL is missing',
-}, () => {
+describe('an engine that is not PostgreSQL', { skip: !engines.includes('postgres') }, () => {
   let database: TestDatabase;
   let url: string;
   before(async () => {
@@ -82,28 +71,4 @@ describe('an engine that is not PostgreSQL', {
     assert.match((await run(['doctor'], database)).stdout, /✔ Locks hold and signals arrive\./);
     assert.equal((await run(['db', 'status'], database)).code, 0);
   });
-});
-
-describe('the SQL that other engines lack', () => {
-  const comments = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm;
-  const sources = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'));
-  const texts = new Map(
-    sources.map((file) => [file, readFileSync(join(root, file), 'utf8').replace(comments, '')]),
-  );
-
-  for (const [what, pattern, files] of [
-    ['advisory locks', /pg_(try_)?advisory/i, ['src/database/locks.ts']],
-    [
-      'LISTEN and NOTIFY',
-      /pg_notify|[`'"\n]\s*(un)?listen \$|[`'"\n]\s*notify \w/i,
-      ['src/database/signals.ts'],
-    ],
-    // Only migrations create them.
-    ['triggers', /create (or replace )?(constraint )?trigger/i, []],
-  ] as const) {
-    it(`is in one place: ${what}`, () => {
-      const found = sources.filter((file) => pattern.test(texts.get(file)!));
-      assert.deepEqual(found, files);
-    });
-  }
 });

@@ -128,25 +128,6 @@ onEachEngine('an erasure', (engine) => {
     assert.equal((await call('GET', path)).json.customer_name, 'Ana Prado');
   });
 
-  it('takes very many conversations, with one audit event', async () => {
-    const { database, clock } = deskbell;
-    const { ok, erase } = callsOf(deskbell);
-    const values = Array.from(
-      { length: 120 },
-      (_, n) => `(1, 'many-${n}', 'Nil Many', '+34611009301', $1, $1)`,
-    );
-    const rows = await database.run<{ id: number }>(
-      `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
-        values ${values.join(',')} returning id`,
-      [clock.now().toISOString()],
-    );
-    const ids = rows.map((row) => row.id).sort((a, b) => a - b);
-    assert.deepEqual((await erase(ids[90]!)).json.conversation_ids, ids);
-    await leaves(/Nil Many/, /611009301/);
-    for (const what of ['conversation.erased', 'conversation.erasure_finished'])
-      assert.equal((await ok('GET', `/audit?what=${what}&limit=1`)).json[0].count, 120, what);
-  });
-
   it('leaves no name of a colleague who was deleted, in notes and stored responses', async () => {
     const { database, clock } = deskbell;
     const { ok, raise } = callsOf(deskbell);

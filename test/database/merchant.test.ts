@@ -29,48 +29,29 @@ onEachEngine('the merchant’s settings', (engine) => {
   const shop = useMerchant(engine);
   const other = useMerchant(engine);
 
-  it('an owner sets who speaks to the customers, and the next ask follows it', async () => {
+  it('an owner changes some of them, and the next ask follows; what is not given stays', async () => {
     assert.deepEqual(await read(shop), NEW);
     assert.equal((await ask(shop, 'Who sends this?')).deliver, 'deskbell');
-    const changed = await set(shop, { deliver: 'assistant' });
-    assert.deepEqual([changed.status, changed.json], [200, { ...NEW, deliver: 'assistant' }]);
-    assert.equal((await ask(shop, 'And who sends this?')).deliver, 'assistant');
-    assert.deepEqual(await changes(shop), ['user']);
-    assert.deepEqual(await read(other), NEW);
-    await set(shop, { deliver: 'deskbell' });
-  });
-
-  it('an owner changes name and country; what is not given stays', async () => {
-    const changed = { ...NEW, name: 'Café Aurora', country: 'PT' };
+    const changed = { ...NEW, deliver: 'assistant', name: 'Café Aurora', country: 'PT' };
+    await set(shop, { deliver: 'assistant' });
     assert.deepEqual((await set(shop, { name: '  Café Aurora ', country: 'PT' })).json, changed);
-    assert.deepEqual((await set(shop, { country: null })).json, { ...changed, country: null });
-    await set(shop, { name: NEW.name });
+    assert.equal((await ask(shop, 'And who sends this?')).deliver, 'assistant');
+    assert.deepEqual(await changes(shop), ['user', 'user']);
+    assert.deepEqual(await read(other), NEW);
+    assert.deepEqual((await set(shop, NEW)).json, NEW);
   });
 
   it('an owner says when the shop is open, when it is quiet, and what customers hear while they wait', async () => {
-    const opening_hours = {
-      ...CLOSED,
-      monday: [
-        { from: '09:00', to: '14:00' },
-        { from: '17:00', to: '24:00' },
-      ],
-    };
-    const said = {
-      ...{ language: 'es', time_zone: 'Europe/Madrid', opening_hours },
-      quiet_hours: { from: '22:30', to: '07:00' },
-      waiting_message: 'Un momento, pregunto a un compañero.',
-    };
+    const waiting_message = 'Un momento, pregunto a un compañero.';
+    const quiet_hours = { from: '22:30', to: '07:00' };
+    const said = { language: 'es', time_zone: 'UTC', opening_hours: CLOSED, quiet_hours, waiting_message };
     assert.deepEqual((await set(shop, said)).json, { ...NEW, ...said });
-    assert.equal((await ask(shop, 'What do I hear?')).waiting_message, said.waiting_message);
+    const { waiting_message: heard, opens_at } = await ask(shop, 'What do I hear?');
+    assert.deepEqual([heard, opens_at], [waiting_message, null]);
     const opens = `${new Date(Date.now() + 2 * DAY_MS).toISOString().slice(0, 10)}T12:00:00.000Z`;
     const weekday = WEEKDAYS[(new Date(opens).getUTCDay() + 6) % 7]!;
-    for (const [when, hours, expected] of [
-      ['soon', { ...CLOSED, [weekday]: [{ from: '12:00', to: '13:00' }] }, opens],
-      ['never', CLOSED, null],
-    ] as const) {
-      assert.equal((await set(shop, { time_zone: 'UTC', opening_hours: hours })).status, 200);
-      assert.equal((await ask(shop, `When do I hear, if you open ${when}?`)).opens_at, expected);
-    }
+    await set(shop, { opening_hours: { ...CLOSED, [weekday]: [{ from: '12:00', to: '13:00' }] } });
+    assert.equal((await ask(shop, 'When do I hear?')).opens_at, opens);
     assert.deepEqual((await set(shop, NEW)).json, NEW);
     assert.equal((await ask(shop, 'And what do I hear now?')).waiting_message, null);
   });
@@ -80,7 +61,6 @@ onEachEngine('the merchant’s settings', (engine) => {
       ['deliver', 'assistant', 'assistant', /Its assistant passes the answers on\./],
       ['deliver', 'deskbell', 'deskbell', /Deskbell sends its answers\./],
       ['confident', '0.85', 0.85, /From a match of 0\.85 on/],
-      ['confident', 'off', 'off', /always asks a person/],
       ['confident', 'learned', 'learned', /is learned/],
     ] as const) {
       assert.match((await command(shop, `--${option}`, given)).stdout, said);
@@ -111,14 +91,11 @@ describe('the merchant’s settings are refused', () => {
     for (const [field, body] of [
       ['deliver', { name: 'Half', deliver: 'pigeon' }],
       ['deliver', {}],
-      ['deliver', { unknown: true }],
       ['name', { name: '   ' }],
       ['name', { name: 'two\nlines' }],
       ['name', { name: 'x'.repeat(201) }],
       ['country', { country: 'XX' }],
-      ['country', { country: 7 }],
       ['confident', { confident: 0.4 }],
-      ['confident', { confident: 80 }],
       ['confident', { confident: 'sometimes' }],
       ['language', { language: 'fr' }],
       ['time_zone', { time_zone: 'Mars/Olympus' }],
@@ -130,15 +107,9 @@ describe('the merchant’s settings are refused', () => {
     ] as const)
       assertError(await set(shop, body), 422, 'VALIDATION_ERROR', field);
     assert.equal((await set(shop, day({ from: '25:00', to: '26:00' }))).status, 422);
-    for (const [option, wrong, said] of [
-      ['--deliver', 'pigeon', /--deliver is deskbell or assistant/],
-      ['--confident', '0.4', /--confident is learned, off/],
-      ['--confident', 'on', /--confident is learned, off/],
-    ] as const) {
-      const { code, stderr } = await command(shop, option, wrong);
-      assert.equal(code, 2);
-      assert.match(stderr, said);
-    }
+    const { code, stderr } = await command(shop, '--deliver', 'pigeon');
+    assert.equal(code, 2);
+    assert.match(stderr, /--deliver is deskbell or assistant/);
     assert.deepEqual(await read(shop), NEW);
   });
 });

@@ -22,15 +22,6 @@ const now = () => new Date();
 const EXPAND = `-- @expand ${VERSION}\n`;
 const VISITS = `-- @background visitors
 update visitors set visits = visits + 1 where merchant_id = $1 and id > $2 and id <= $3;`;
-/** What version 0.1 stored for its migrations: the checksums of whole files, including comments. */
-const OLD_SUMS = [
-  '3fdc275f833caec2',
-  'ccd43a4d63c98069',
-  '5beaaef39de755c9',
-  '7726789830885edb',
-  '1d155a2c893be12a',
-];
-
 onEachEngine('migrations', (engine) => {
   let testDatabase: TestDatabase;
   let database: Database;
@@ -74,27 +65,22 @@ onEachEngine('migrations', (engine) => {
     await database.run('update visitors set visits = 0');
   });
 
-  it('may change their comments and white space, but no statement and no trigger, also those of version 0.1', async () => {
+  it('may change their comments and white space, but no statement and no trigger', async () => {
     const changed = /^Migration 0001_foundation was changed after it was applied\. Restore its file\.$/;
-    for (const sums of [[], OLD_SUMS]) {
-      for (const [index, sum] of sums.entries())
-        await database.run('update schema_migrations set checksum = $2 where version = $1', [index + 1, sum]);
-      assert.deepEqual(await migrateMore(), []);
-      change(
-        '0001_foundation.sql',
-        (text) => `-- Reworded.\n${text.replace(/--(?! @).*/g, '-- New words;')}\n`,
-      );
-      change('0002_delivery.sql', (text) => text.replaceAll('  ', '\t'));
-      assert.deepEqual(await migrateMore(), []);
-      for (const [from, to] of [
-        ['name text not null', 'name text'],
-        ['on conflict (merchant_id) do update', 'on conflict do update'],
-      ] as const) {
-        restoreFiles();
-        change('0001_foundation.sql', (text) => text.replaceAll(from, to));
-        await assert.rejects(migrateMore(), { message: changed });
-      }
+    assert.deepEqual(await migrateMore(), []);
+    change(
+      '0001_foundation.sql',
+      (text) => `-- Reworded.\n${text.replace(/--(?! @).*/g, '-- New words;')}\n`,
+    );
+    change('0002_delivery.sql', (text) => text.replaceAll('  ', '\t'));
+    assert.deepEqual(await migrateMore(), []);
+    for (const [from, to] of [
+      ['name text not null', 'name text'],
+      ['on conflict (merchant_id) do update', 'on conflict do update'],
+    ] as const) {
       restoreFiles();
+      change('0001_foundation.sql', (text) => text.replaceAll(from, to));
+      await assert.rejects(migrateMore(), { message: changed });
     }
   });
 
@@ -122,24 +108,19 @@ onEachEngine('migrations', (engine) => {
     assert.match((await cli('doctor')).stdout, /! The tables have 1 migration of a newer version/);
   });
 
-  for (const [what, sql, message] of [
-    [
-      'a newer version than this',
-      '-- @contract 99.0.0\nselect 1;',
-      /needs at least Deskbell 99\.0\.0\. Upgrade/,
-    ],
-    ['no version at all', 'select 1;', /it has migration 9001_more\. Upgrade Deskbell\.$/],
-  ] as const) {
-    it(`refuse an older program if they support ${what}`, async () => {
+  it('refuse an older program if they support only newer versions, or none', async () => {
+    for (const [sql, message] of [
+      ['-- @contract 99.0.0\nselect 1;', /needs at least Deskbell 99\.0\.0\. Upgrade/],
+      ['select 1;', /it has migration 9001_more\. Upgrade Deskbell\.$/],
+    ] as const) {
+      await database.run('delete from schema_migrations where version > 9000');
       add('9001_more.sql', sql);
       await migrateMore();
       await assert.rejects(migrate(database, now), { message });
-      const { code, stderr } = await cli('db', 'migrate');
-      assert.equal(code, 1);
-      assert.match(stderr.trim(), message);
+      assert.match((await cli('db', 'migrate')).stderr.trim(), message);
       assert.match((await cli('doctor')).stdout, /✖ The database is newer than this Deskbell/);
-    });
-  }
+    }
+  });
 
   it('change many rows in steps, each row once, whoever is killed and however many workers there are', async () => {
     add('9001_visits.sql', `${EXPAND}${VISITS}`);
@@ -147,11 +128,9 @@ onEachEngine('migrations', (engine) => {
     // A newer version's change is left to its workers.
     assert.equal(await runStep(database, now, readMigrations(engine, MIGRATIONS)), undefined);
     assert.equal((await listChanges(database)).length, 1);
-    const visits = async () =>
-      (await database.all('select visits, count(*) as rows from visitors group by visits')).map((row) => ({
-        ...(row as { visits: number; rows: number }),
-      }));
-    assert.deepEqual(await visits(), [{ visits: 0, rows: 900 }]);
+    const visited = async (times: number) =>
+      (await database.all('select id from visitors where visits = $1', [times])).length;
+    assert.equal(await visited(0), 900);
     assert.equal(await runStep(database, now, known()), 0);
     assert.equal(await runStep(database, now, known()), 200);
     const progress = /Migration 9001 changes old rows in the background: 200 done/;
@@ -174,7 +153,7 @@ onEachEngine('migrations', (engine) => {
     };
     await Promise.all([worker(database), worker(second)]);
     await second.close();
-    assert.deepEqual(await visits(), [{ visits: 1, rows: 900 }]);
+    assert.equal(await visited(1), 900);
     assert.equal(await runStep(database, now, known()), undefined);
   });
 

@@ -29,9 +29,7 @@ const PATHS = [
   '/api/v1/team',
 ];
 
-describe('moving to another database', {
-  skip: !engines.includes('postgres') && 'PostgreSQL is missing',
-}, () => {
+describe('moving to another database', { skip: !engines.includes('postgres') }, () => {
   let source: TestDatabase;
   let postgres: TestDatabase;
   let back: TestDatabase;

@@ -53,12 +53,9 @@ onEachEngine('after a restore', (engine) => {
     const waiting = { messages: 1, answers: 1, webhooks: 3, alerts: 0, mails: 1 };
     assert.deepEqual(restored.json.waiting, waiting, restored.stderr);
 
-    const settings = { ...webhookEnv(receiver), ...mailSettings(mail), PUSH_ALLOW_PRIVATE: 'true' };
-    const copy = await startDeskbell(
-      engine,
-      { ...settings, WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true' },
-      target,
-    );
+    const allowed = { PUSH_ALLOW_PRIVATE: 'true', WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true' };
+    const settings = { ...webhookEnv(receiver), ...mailSettings(mail), ...allowed };
+    const copy = await startDeskbell(engine, settings, target);
     const wentOut = () => {
       const [toOwner, toCustomer] = [true, false].map(
         (isEvent) => receiver.received.filter(({ path }) => path.endsWith('/events') === isEvent).length,
@@ -68,24 +65,20 @@ onEachEngine('after a restore', (engine) => {
     try {
       // Each of those who send looks at the hold again and again: several times after everything is due.
       let looks = 0;
-      type One = (sql: string, ...params: unknown[]) => Promise<unknown>;
-      const { urgent } = copy.database as { urgent: { one: One } };
-      const { one } = urgent;
-      urgent.one = (sql, ...params) => {
-        if (sql.includes('sending_hold')) looks += 1;
-        return one(sql, ...params);
-      };
+      const { one } = copy.database.urgent;
+      Object.assign(copy.database.urgent, {
+        one(...call: Parameters<typeof one>) {
+          if (call[0].includes('sending_hold')) looks += 1;
+          return one(...call);
+        },
+      });
       copy.clock.jump(120);
       await until('they have looked', () => looks >= 12, LOOKS_MAX_MS);
       assert.deepEqual(wentOut(), [0, 0, 0, 0]);
       assert.ok(copy.logged.some((line) => /nothing is sent: sending is held/.test(line)));
       assert.match((await copy.call('GET', '/metrics')).text, /^deskbell_sending_held 1$/m);
-      const doctor = await run(['doctor'], { env: target.env });
-      assert.match(
-        doctor.stdout,
-        /Waiting: 1 message, 1 held answer, 3 webhook events, \d alerts?, 1 mail\./,
-        doctor.stdout,
-      );
+      const { stdout } = await run(['doctor'], { env: target.env });
+      assert.match(stdout, /Waiting: 1 message, 1 held answer, 3 webhook events, \d alerts?, 1 mail\./);
       assert.equal((await run(['delivery', 'release'], { env: target.env })).code, 0);
       await until('all are sent', () => String(wentOut()) === '2,3,0,1', LOOKS_MAX_MS).catch(() => {});
       assert.deepEqual(wentOut(), [2, 3, 0, 1]);

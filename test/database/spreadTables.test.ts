@@ -77,10 +77,7 @@ describe('the tables on a cluster', { skip: !engines.includes('postgres') }, () 
     );
     const own = keys.filter(({ table }) => isSpread(table));
     assert.ok(own.length > 40);
-    assert.deepEqual(
-      own.filter(({ first }) => first !== 'merchant_id').map(({ name }) => name),
-      [],
-    );
+    for (const { first, name } of own) assert.equal(first, 'merchant_id', name);
   });
 
   it('have foreign keys that one node can check', () => {
@@ -94,29 +91,6 @@ describe('the tables on a cluster', { skip: !engines.includes('postgres') }, () 
       return isSpread(to) ? [`${name} to a spread table`] : [];
     });
     assert.deepEqual(problems, []);
-  });
-
-  it('have no identity if they stay on the coordinator and refer to a table that is everywhere', async () => {
-    const rows = await database.all<{ table: string }>(
-      `select distinct c.relname as table from pg_attribute a join pg_class c on c.oid = a.attrelid
-        where a.attidentity <> '' and c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace`,
-    );
-    const identities = rows.map(({ table }) => table);
-    const local = foreignKeys.filter(
-      ({ from, to }) => !isSpread(from) && !isEverywhere(from) && isEverywhere(to),
-    );
-    assert.ok(local.length > 5);
-    assert.deepEqual(
-      local.filter(({ from }) => identities.includes(from)).map(({ from }) => from),
-      [],
-    );
-  });
-
-  it('have no trigger with transition tables, which do not exist on a node', async () => {
-    const rows = await database.all<{ name: string }>(
-      `select tgname as name from pg_trigger where tgoldtable is not null or tgnewtable is not null order by 1`,
-    );
-    assert.deepEqual(rows, []);
   });
 });
 

@@ -91,17 +91,6 @@ onEachEngine('a filled database of version 0.1.0', (engine) => {
     assert.equal(reply.headers.get('location'), `${NOTIFICATIONS}/1`);
   });
 
-  it('answers, learns and deletes as a new one does', async () => {
-    const token = tokens[OWNER];
-    const [open] = (await call(url, 'GET', `${NOTIFICATIONS}/?status=requested`, { token })).json;
-    const path = `${NOTIFICATIONS}/${open.id}`;
-    const answer = await call(url, 'POST', `${path}/answer`, { token, body: { answer: 'On Sundays, too.' } });
-    assert.equal(answer.status, 200, answer.text);
-    const found = await call(url, 'GET', '/api/v1/knowledge/?q=sundays', { token });
-    assert.equal(found.json[0].body, 'On Sundays, too.');
-    assert.equal((await call(url, 'DELETE', `${NOTIFICATIONS}/1`, { token })).status, 200);
-  });
-
   it('opens the merchants’ own channels with the same key', async () => {
     const { json } = await run(['channel', 'show', '--merchant', '2', '--json'], { env });
     assert.equal(json.channel, 'webhook', JSON.stringify(json));
@@ -118,10 +107,9 @@ onEachEngine('a filled database of version 0.1.0', (engine) => {
       assert.deepEqual(sent.filter(own).slice(0, old.queued.filter(own).length), old.queued.filter(own));
     }
     assert.equal(new Set(meta.accepted.map(({ key }) => key)).size, meta.accepted.length);
-    const states = await server.database.all<{ id: number; state: string }>(
-      'select id, state from deliveries where id <= 11 order by id',
+    const open = await server.database.all<{ id: number; state: string }>(
+      `select id, state from deliveries where id <= 11 and state not in ('sent', 'delivered', 'read') order by id`,
     );
-    const open = states.filter(({ state }) => !['sent', 'delivered', 'read'].includes(state));
     // Refused by WhatsApp, and over the limit of the day.
     assert.deepEqual(
       open.map(({ id, state }) => [id, state]),
