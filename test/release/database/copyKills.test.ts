@@ -8,6 +8,7 @@ import { run } from '../../support/command.ts';
 import {
   createUsedDatabase,
   fillEveryTable,
+  type KillAt,
   runAndKill,
   tablesOf,
   untilUnused,
@@ -29,6 +30,7 @@ const kept = (database: TestDatabase): TestDatabase => {
   databases.push(database);
   return database;
 };
+const sqlOf = (sql: string, nth: number) => ({ sql, nth });
 const assertDone = ({ code, stderr }: Awaited<ReturnType<typeof run>>) => assert.equal(code, 0, stderr);
 
 onEachEngine('a backup that is killed', (engine) => {
@@ -46,21 +48,13 @@ onEachEngine('a backup that is killed', (engine) => {
     const file = join(folder, 'killed.db');
     const half = databaseFile(`${file}.partial`);
     const target = kept(await createTestDatabase(engine));
-    // Before its pages are copied, when they are read again, when they are checked, and before it gets its name.
-    const ofFile = [
-      { sql: 'schema_migrations', nth: 2 },
-      { sql: '"merchants"', nth: 1 },
-      { sql: 'integrity_check', nth: 1 },
-      'rename' as const,
-    ];
-    // At the first write, before the first row (then no log shows that it is not complete), later, and before its name.
-    const ofRows = [
-      1,
-      { sql: 'delete from "', nth: 1 },
-      { sql: 'insert into "users"', nth: 1 },
-      'rename' as const,
-    ];
-    for (const at of engine === 'sqlite' ? ofFile : ofRows) {
+    const places: KillAt[] =
+      engine === 'sqlite'
+        ? // Before its pages are copied, when they are read again, and when they are checked.
+          [sqlOf('schema_migrations', 2), sqlOf('"merchants"', 1), sqlOf('integrity_check', 1)]
+        : // At the first write, before the first row (then no log shows that it is not complete), and later.
+          [1, sqlOf('delete from "', 1), sqlOf('insert into "users"', 1)];
+    for (const at of [...places, 'rename' as const]) {
       const name = JSON.stringify(at);
       assert.equal(await runAndKill(['backup', file], source.env, at), true, name);
       assert.equal(existsSync(file), false, name);

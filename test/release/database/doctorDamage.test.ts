@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { realpathSync, statSync } from 'node:fs';
+import { cpSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../../../scripts/services.ts';
+import { databaseFile } from '../../../src/database/sqliteFolder.ts';
 import { newSecretKey } from '../../../src/secrets.ts';
 import { run } from '../../support/command.ts';
-import { damage } from '../../support/copying.ts';
-import { engines } from '../../support/databases.ts';
+import { createUsedDatabase, damage } from '../../support/copying.ts';
+import { engines, type TestDatabase } from '../../support/databases.ts';
 import { newFolder } from '../../support/process.ts';
 import { startDeskbell } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
@@ -52,5 +54,51 @@ describe('a damaged database on PostgreSQL', {
     await until('PostgreSQL has counted them', async () =>
       /PostgreSQL has read \d+ damaged pages/.test((await run(['doctor'], { env })).stdout),
     );
+  });
+});
+
+describe('a damaged database on SQLite', () => {
+  let source: TestDatabase | undefined;
+  after(() => source?.remove());
+
+  it('is reported by doctor, whatever is damaged: a table, an index, or only one value in an index', async () => {
+    source = await createUsedDatabase('sqlite');
+    const connection = new DatabaseSync(databaseFile(source.env.DATA_DIR!));
+    connection.exec('pragma wal_checkpoint(truncate)');
+    const pages = Object.fromEntries(
+      ['notifications', 'notifications_status'].map((name) => {
+        const row = connection.prepare('select rootpage from sqlite_schema where name = ?').get(name);
+        return [name, (Number(row!.rootpage) - 1) * 4096];
+      }),
+    );
+    connection.close();
+    const copy = () => {
+      const folder = newFolder();
+      cpSync(source!.env.DATA_DIR!, folder, { recursive: true });
+      return folder;
+    };
+    const damages: ((file: string) => void)[] = [
+      (file) => damage(file, pages.notifications!, 200),
+      (file) => damage(file, pages.notifications_status!, 200),
+      (file) => {
+        const bytes = readFileSync(file);
+        const at = bytes.indexOf('answered', pages.notifications_status);
+        assert.ok(at > 0 && at < pages.notifications_status! + 4096);
+        damage(file, at, 1);
+      },
+    ];
+    assert.match(
+      (await run(['doctor'], { env: { DATA_DIR: copy() } })).stdout,
+      /The database is not damaged/,
+    );
+    for (const [n, apply] of damages.entries()) {
+      const dataDir = copy();
+      apply(databaseFile(dataDir));
+      for (const args of [['doctor'], ['doctor', '--full']]) {
+        const { code, stdout } = await run(args, { env: { DATA_DIR: dataDir } });
+        assert.equal(code, 1, `${n}: ${stdout}`);
+        assert.match(stdout, /✖ The database is damaged: .+\.\n {4}Restore a backup/, `${n}: ${stdout}`);
+      }
+    }
   });
 });

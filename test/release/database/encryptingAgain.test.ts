@@ -1,54 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { after, before, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { followKeyChange } from '../../../src/auth/keyChange.ts';
 import type { Param } from '../../../src/database/database.ts';
 import { enqueueMail } from '../../../src/mail/queue.ts';
 import { startResealing } from '../../../src/reseal.ts';
 import { createVault, type Vault } from '../../../src/secrets.ts';
 import { runAsProcess, settingsOf } from '../../support/command.ts';
 import { killSettings } from '../../support/copying.ts';
-import { engines } from '../../support/databases.ts';
-import { ENOUGH_MS, isDone, type Prepared, prepare } from '../../support/keyChange.ts';
-import { startPostgresProxy } from '../../support/postgresProxy.ts';
+import { ENOUGH_MS, type Prepared, prepare } from '../../support/keyChange.ts';
 import { type Deskbell, onEachEngine } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
-
-/** A change of the secret key that is stopped, killed or slow on the way. */
-
-/** Longer than the connection for signals waits for a response. */
-const TOO_SLOW_MS = 2500;
-/** The first one is sent while it connects. */
-const DELAYED_ANNOUNCEMENT = 2;
-
-describe('a change of the secret key', { skip: !engines.includes('postgres') }, () => {
-  it('ends although PostgreSQL was too slow once to count a server', async () => {
-    const slow = await prepare('postgres');
-    let announced = 0;
-    // Through PgBouncer, signals have a connection of their own.
-    const setting = slow.env.DATABASE_DIRECT_URL ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL';
-    const proxy = await startPostgresProxy(slow.env[setting]!, (client, upstream) => {
-      upstream.pipe(client);
-      client.on('data', async (data) => {
-        upstream.write(data);
-        if (!data.includes('pg_advisory_lock_shared')) return;
-        announced += 1;
-        if (announced !== DELAYED_ANNOUNCEMENT) return;
-        upstream.unpipe(client).pause();
-        await sleep(TOO_SLOW_MS);
-        upstream.pipe(client);
-      });
-    });
-    try {
-      const deskbell = await slow.start(slow.both, { [setting]: proxy.url });
-      assert.ok(announced > DELAYED_ANNOUNCEMENT, 'it has connected again');
-      await until('everything is encrypted again', () => isDone(deskbell), ENOUGH_MS);
-    } finally {
-      await slow.close().finally(() => proxy.close());
-    }
-  });
-});
 
 onEachEngine('encrypting again', (engine) => {
   const MAILS = 300;
@@ -143,17 +104,5 @@ onEachEngine('encrypting again', (engine) => {
     processes = 1;
     await until('it says so', () => said.length > 0, ENOUGH_MS);
     await last.stop();
-  });
-
-  it('leaves no time in which a process that starts afterwards uses the old key', async () => {
-    const { keys } = prepared;
-    const vault = createVault(keys.new, keys.old);
-    // It was opened before everything was encrypted again, and could not be seen.
-    assert.equal(vault.change?.sealsWith, 'previous');
-    const database = { ...deskbell.database, async announce() {} };
-    const log = { info() {} } as never;
-    const follower = await followKeyChange({ database, vault, log, checkEveryMs: 60 * 60_000 });
-    follower.stop();
-    assert.equal(vault.change?.sealsWith, 'current');
   });
 });

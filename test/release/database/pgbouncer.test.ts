@@ -72,29 +72,24 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     const [first, second] = servers as [Deskbell, Deskbell];
     const token = await first.signIn();
     const acknowledged: string[] = [];
-    let killed = false;
+    let enough = Number.POSITIVE_INFINITY;
     const giveUpAt = Date.now() + 2 * ENOUGH_MS;
     const work = async (server: Deskbell, name: string) => {
-      // A time, not a number: without PgBouncer each takes only a moment, and its start may take seconds.
-      for (let n = 0; Date.now() < giveUpAt; n += 1) {
+      // Without PgBouncer each takes only a moment, and its start may take seconds.
+      for (let n = 0; acknowledged.length < enough && Date.now() < giveUpAt; n += 1) {
         const address = await raise(server, token).catch(() => undefined);
         const text = `Answer ${name} ${n}.`;
         if (address && (await answer(server, token, address, text)).status === 200) acknowledged.push(text);
-        // At least ten more after the kill.
-        if (killed && acknowledged.length >= before + 20) return;
       }
     };
-    let before = Number.POSITIVE_INFINITY;
     const working = [work(first, 'one'), work(second, 'two')];
     await until('some are answered', () => acknowledged.length >= 10, ENOUGH_MS);
     await pgBouncer.halt('SIGKILL');
-    const reply = await first.call('GET', '/readyz');
-    assert.equal(reply.status, 503);
+    assert.equal((await first.call('GET', '/readyz')).status, 503);
     await pgBouncer.resume();
-    before = acknowledged.length;
-    killed = true;
+    enough = acknowledged.length + 20;
     await Promise.all(working);
-    assert.ok(acknowledged.length >= before + 20);
+    assert.ok(acknowledged.length >= enough);
     const isSent = (text: string) => textsReceived().some((body) => body.includes(text));
     await until('all that was acknowledged is sent', () => acknowledged.every(isSent), ENOUGH_MS);
     for (const server of servers) assert.equal((await login(server)).status, 200);
@@ -124,27 +119,23 @@ describe('PgBouncer in transaction mode', { skip }, () => {
   });
 
   it('without the direct address, or with that of another database, one line says what to do', async () => {
+    const tryToOpen = async (settings: Record<string, string>) => {
+      try {
+        await (await openDatabase(readConfig(settings), 'command')).close();
+        return 'none';
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
     const problemOf = (settings: Record<string, string>) =>
       unlessLate(
-        () =>
-          openDatabase(readConfig(settings), 'command').then(
-            async (database) => {
-              await database.close();
-              return 'none';
-            },
-            (error: Error) => error.message,
-          ),
+        () => tryToOpen(settings),
         (problem) => /timeout/.test(problem),
       );
     const { DATABASE_DIRECT_URL: _, ...without } = env;
     assert.match(await problemOf(without), /it is PgBouncer\. Set DATABASE_DIRECT_URL/);
     const elsewhere = env.DATABASE_DIRECT_URL!.replace(/\/\w+$/, '/postgres');
     assert.match(await problemOf({ ...env, DATABASE_DIRECT_URL: elsewhere }), /lead to different databases/);
-    const nowhere = env.DATABASE_DIRECT_URL!.replace(/:\d+\//, ':1/');
-    assert.match(
-      await problemOf({ ...env, DATABASE_DIRECT_URL: nowhere }),
-      /The PostgreSQL of DATABASE_DIRECT_URL cannot be used: nothing answers/,
-    );
     assert.throws(() => readConfig({ DATABASE_DIRECT_URL: elsewhere }), /DATABASE_URL must be set/);
     assert.equal(readConfig(env).databasePreparedStatements, false);
   });

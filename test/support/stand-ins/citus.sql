@@ -23,8 +23,8 @@ grant select on pg_catalog.pg_dist_partition, pg_catalog.pg_dist_node to public;
 create schema citus_stand_in;
 -- A sequence, because a failed call is counted, too.
 create sequence citus_stand_in.calls;
-create table citus_stand_in.faults (every integer not null, truncating boolean not null);
-insert into citus_stand_in.faults values (0, false);
+create table citus_stand_in.faults (every integer not null);
+insert into citus_stand_in.faults values (0);
 create table citus_stand_in.truncated (name regclass primary key);
 
 -- The functions that the nodes have.
@@ -266,9 +266,6 @@ end $$;
 create function pg_catalog.truncate_local_data_after_distributing_table(table_name regclass) returns void
 language plpgsql as $$
 begin
-  if (select truncating from citus_stand_in.faults) then
-    raise exception 'canceling statement due to lock timeout' using errcode = '57014';
-  end if;
   if citus_stand_in.kind_of(table_name) = 'postgres' then
     raise exception 'supplied parameter is not a distributed relation' using errcode = '42P16',
       detail = 'This UDF only truncates local records of distributed tables.';

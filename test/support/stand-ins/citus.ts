@@ -9,8 +9,6 @@ import pg from 'pg';
 export interface CitusStandIn {
   /** Every n-th call of Citus fails from now on: also `alter table`, which Citus follows. 0: none. */
   failEvery(n: number): Promise<void>;
-  /** `truncate_local_data_after_distributing_table` fails from now on. */
-  failTruncating(): Promise<void>;
   /** How many calls there were, failed ones included. */
   calls(): Promise<number>;
   /** What Citus knows: each table with its kind. */
@@ -44,7 +42,6 @@ export async function installCitus(url: string, options: CitusOptions = {}): Pro
   return {
     query,
     failEvery: async (n) => void (await query(`update citus_stand_in.faults set every = ${n}`)),
-    failTruncating: async () => void (await query('update citus_stand_in.faults set truncating = true')),
     async calls() {
       const [row] = await query<{ calls: string }>(
         'select case when is_called then last_value else 0 end as calls from citus_stand_in.calls',
