@@ -28,7 +28,7 @@ const testsIn = (pattern: string) =>
 const PARTS: readonly Part[] = [
   {
     name: 'tests',
-    what: 'servers that are killed, databases of earlier versions, deployments, tools for the API document',
+    what: 'servers that are killed, databases of earlier versions, deployments',
     args: ['scripts/test.ts', '--validate', ...testsIn('test/release/**/*.test.ts')],
     guards: ['scripts/test.ts', ...testsIn('test/release/{kills,database}/**/*.test.ts')],
   },

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -82,6 +83,14 @@ export function runAsProcess(
   });
 }
 
+/** It printed only this error. */
+export function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, message: RegExp): void {
+  assert.match(stderr, message);
+  assert.equal(code, expectedCode, stderr);
+  assert.equal(stdout, '');
+  assert.doesNotMatch(stderr, /hunter2/);
+}
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -92,10 +101,11 @@ function parsed(text: string): unknown {
 
 /** The settings for a command that uses a running server's database. */
 export function settingsOf({ config }: Deskbell): Record<string, string> {
+  const { dataDir, databaseUrl, databaseDirectUrl, secretKey } = config;
   return {
-    DATA_DIR: config.dataDir,
-    ...(config.databaseUrl === undefined ? {} : { DATABASE_URL: config.databaseUrl }),
-    ...(config.databaseDirectUrl === undefined ? {} : { DATABASE_DIRECT_URL: config.databaseDirectUrl }),
-    ...(config.secretKey === undefined ? {} : { SECRET_KEY: config.secretKey }),
+    DATA_DIR: dataDir,
+    ...(databaseUrl && { DATABASE_URL: databaseUrl }),
+    ...(databaseDirectUrl && { DATABASE_DIRECT_URL: databaseDirectUrl }),
+    ...(secretKey && { SECRET_KEY: secretKey }),
   };
 }

@@ -2,14 +2,13 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { parse, parseAllDocuments } from 'yaml';
 import { findOrInstall, findProgram } from '../../../scripts/services.ts';
 import { root } from '../../support/process.ts';
 import { deployFile } from './proxies.ts';
 
 /** The chart in `deploy/helm`, rendered by Go's template engine with Sprig, as Helm does. Helm itself does not run. */
 
-export const toolsFolder = join(root, 'test/release/deploy/tools');
 const CHART = deployFile('helm/deskbell');
 const LIBRARIES = '/usr/share/gocode';
 
@@ -35,32 +34,21 @@ export function findGo(): string | undefined {
 const hasSprig = () =>
   spawnSync('dpkg', ['-s', 'golang-github-masterminds-sprig-dev'], { stdio: 'ignore' }).status === 0;
 
-export async function openYaml(): Promise<{
-  parseAllDocuments(text: string): { toJS(): unknown; errors: Error[] }[];
-  parse(text: string, options?: object): unknown;
-}> {
-  return import(pathToFileURL(join(toolsFolder, 'node_modules/yaml/dist/index.js')).href).then(
-    (module) => module.default,
-  );
-}
-
 export interface Renderer {
   /** The files by name. Throws with the engine's message. */
   files(values: object): Record<string, string>;
-  manifests(values: object): Promise<Manifest[]>;
+  manifests(values: object): Manifest[];
   remove(): void;
 }
 
-export async function createRenderer(go: string): Promise<Renderer> {
+export function createRenderer(go: string): Renderer {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-chart-'));
   const program = join(folder, 'render');
   const cache = join(root, 'node_modules/.cache/go');
   mkdirSync(cache, { recursive: true });
   const env = { ...process.env, GO111MODULE: 'off', GOPATH: LIBRARIES, GOCACHE: cache };
-  execFileSync(go, ['build', '-o', program, join(toolsFolder, 'render.go')], { env });
-  const yaml = await openYaml();
-  const read = (file: string) =>
-    yaml.parse(readFileSync(join(CHART, file), 'utf8')) as Record<string, unknown>;
+  execFileSync(go, ['build', '-o', program, join(import.meta.dirname, 'render.go')], { env });
+  const read = (file: string) => parse(readFileSync(join(CHART, file), 'utf8'));
   const chart = read('Chart.yaml');
   const files = (values: object): Record<string, string> => {
     const input = join(folder, 'values.json');
@@ -78,13 +66,12 @@ export async function createRenderer(go: string): Promise<Renderer> {
   };
   return {
     files,
-    async manifests(values) {
+    manifests(values) {
       const texts = Object.entries(files(values)).filter(([name]) => name.endsWith('.yaml'));
       return texts.flatMap(([name, text]) =>
-        yaml.parseAllDocuments(text).flatMap((document) => {
+        parseAllDocuments(text).flatMap((document) => {
           if (document.errors.length > 0) throw new Error(`${name}: ${document.errors[0]}\n${text}`);
-          const manifest = document.toJS() as Manifest | null;
-          return manifest ? [manifest] : [];
+          return document.toJS() ?? [];
         }),
       );
     },

@@ -58,21 +58,14 @@ export function startNginx(
     { from: /zone deskbell 64k;/, to: '' },
     { from: /proxy_next_upstream.*/, to: '' },
   ];
-  return runNginx(program, 'nginx/deskbell.conf', plainUpstream ? [...changes, ...plain] : changes);
+  return runNginx(program, plainUpstream ? [...changes, ...plain] : changes);
 }
 
-/** The proxy of the compose file, with another name server than Docker's. */
-export const startComposeNginx = (program: string, { dnsPort, port }: { dnsPort: number; port: number }) =>
-  runNginx(program, 'compose/nginx.conf', [
-    { from: /resolver 127\.0\.0\.11 /, to: `resolver 127.0.0.1:${dnsPort} ` },
-    { from: /servers:8000/, to: `servers:${port}` },
-  ]);
-
-async function runNginx(program: string, file: string, changes: readonly Change[]): Promise<TestProxy> {
+async function runNginx(program: string, changes: readonly Change[]): Promise<TestProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-nginx-'));
   const [port, plainPort] = [await freePort(), await freePort()];
   const { certificate, key } = createCertificate(folder);
-  const site = changed(readFileSync(deployFile(file), 'utf8'), [
+  const site = changed(readFileSync(deployFile('nginx/deskbell.conf'), 'utf8'), [
     { from: /listen \[::\].*/, to: '' },
     { from: /listen 443 /, to: `listen 127.0.0.1:${port} ` },
     { from: /listen 80;/, to: `listen 127.0.0.1:${plainPort};` },
@@ -96,7 +89,7 @@ http { access_log off; ${paths.join(' ')} include ${join(folder, 'deskbell.conf'
   const check = spawnSync(program, ['-t', '-p', folder, '-c', main], { encoding: 'utf8' });
   assert.equal(check.status, 0, check.stderr);
   const child = spawn(program, ['-p', folder, '-c', main], { stdio: 'ignore' });
-  return untilReady(child, { folder, port, plainPort, signal: 'SIGTERM' });
+  return untilReady(child, { folder, port, plainPort });
 }
 
 export async function startCaddy(
@@ -119,20 +112,16 @@ export async function startCaddy(
   const check = spawnSync(program, ['validate', ...args], { encoding: 'utf8', env });
   assert.equal(check.status, 0, check.stderr);
   const child = spawn(program, ['run', ...args], { env, stdio: 'ignore' });
-  return untilReady(child, { folder, port, plainPort, signal: 'SIGTERM' });
+  return untilReady(child, { folder, port, plainPort });
 }
 
 interface Started {
   folder: string;
   port: number;
   plainPort: number;
-  signal: NodeJS.Signals;
 }
 
-async function untilReady(
-  child: ChildProcess,
-  { folder, port, plainPort, signal }: Started,
-): Promise<TestProxy> {
+async function untilReady(child: ChildProcess, { folder, port, plainPort }: Started): Promise<TestProxy> {
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const isEnded = () => child.exitCode !== null || child.signalCode !== null;
@@ -141,7 +130,7 @@ async function untilReady(
     plainUrl: `http://localhost:${plainPort}`,
     async stop() {
       if (!isEnded()) {
-        child.kill(signal);
+        child.kill();
         await once(child, 'exit');
       }
       process.off('exit', kill);
