@@ -4,7 +4,7 @@ import { CHANNEL_NAMES } from './channels/descriptors.ts';
 import { ENDPOINT } from './queue/table.ts';
 
 /** Why a message failed for good, in a few words that never change with what a channel says. */
-export const FAILURE_REASONS = [
+const FAILURE_REASONS = [
   'wrong_number',
   'customer_refuses',
   'held_back',

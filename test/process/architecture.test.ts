@@ -66,15 +66,14 @@ describe('the source', () => {
         if (to !== from) imports.set(from, (imports.get(from) ?? new Set()).add(to));
       }
     }
-    const done = new Set<string>();
-    const visit = (part: string, path: readonly string[]) => {
-      assert.ok(!path.includes(part), `${path.slice(path.indexOf(part)).join(' -> ')} -> ${part}`);
-      if (done.has(part)) return;
-      for (const next of imports.get(part) ?? []) visit(next, [...path, part]);
-      done.add(part);
-    };
     assert.ok(imports.size > 10);
-    for (const part of imports.keys()) visit(part, []);
+    // Who imports nothing that is left cannot be in a cycle.
+    for (let left = imports.size + 1; left > imports.size; ) {
+      left = imports.size;
+      for (const [part, used] of imports)
+        if (![...used].some((one) => imports.has(one))) imports.delete(part);
+    }
+    assert.deepEqual([...imports.keys()], []);
   });
 
   it('uses in each file only the tables of its own feature, and those that test/support/parts.ts lists', () => {

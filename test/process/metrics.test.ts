@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import type { MerchantId } from '../../src/contract/ids.ts';
-import { FAILURE_REASONS, failureReason } from '../../src/delivery/failures.ts';
+import { failureReason } from '../../src/delivery/failures.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
 import { VERSION } from '../../src/version.ts';
 import { useMerchant } from '../support/merchants.ts';
@@ -31,48 +31,42 @@ onEachEngine('a scrape', (engine) => {
   it('has the age of the queues of the ten merchants that wait longest, and of the others together', async () => {
     const { database, clock } = deskbell;
     clock.stop();
-    const merchantIds: MerchantId[] = [];
+    const merchantIds: number[] = [];
     for (const n of range(1, 13)) {
       const { id } = await insertMerchant(database, `Shop ${n}`, clock.now());
-      merchantIds.push(id as MerchantId);
+      merchantIds.push(id);
       await putAll(deskbell, [{ merchantId: id as MerchantId, recipient: phoneOf(n) }]);
       clock.jump(10);
     }
-    const samples = (await scrape(deskbell)).filter(({ name }) => name === 'deskbell_queue_oldest_seconds');
-    clock.go();
-    const ages = Object.fromEntries(samples.map(({ labels, value }) => [labels.merchant_id, value]));
-    const expected = merchantIds.slice(0, 10).map((id, n) => [String(id), (12 - n) * 10]);
-    assert.deepEqual(ages, Object.fromEntries([...expected, ['others', 20]]));
     const all = await scrape(deskbell);
-    assert.ok(metric(all, 'deskbell_deliveries_oldest_seconds')! >= 120);
-    assert.ok(metric(all, 'deskbell_queue_overdue_seconds')! >= 120);
+    clock.go();
+    const ages = all
+      .filter(({ name }) => name === 'deskbell_queue_oldest_seconds')
+      .map(({ labels, value }) => [labels.merchant_id, value]);
+    const expected = merchantIds.slice(0, 10).map((id, n) => [String(id), (12 - n) * 10]);
+    assert.deepEqual(Object.fromEntries(ages), Object.fromEntries([...expected, ['others', 20]]));
+    for (const name of ['deskbell_deliveries_oldest_seconds', 'deskbell_queue_overdue_seconds'])
+      assert.equal(metric(all, name), 120);
     assert.equal(metric(all, 'deskbell_deliveries_open'), 12);
   });
 
-  it('counts the questions that wait for an answer', async () => {
-    const waiting = async () => metric(await scrape(deskbell), 'deskbell_asks_waiting');
-    const before = await waiting();
-    const body = { question: 'Do you sell blue umbrellas?', customer: { phone: '+34611550777' } };
-    const { status, text } = await deskbell.call('POST', '/api/v1/ask', { token: tokens.aurora, body });
-    assert.equal(status, 200, text);
-    assert.equal(await waiting(), before! + 1);
-  });
-
-  it('has the age of the oldest event that no worker has put into the queue of its endpoint', async () => {
-    const lag = async () => metric(await scrape(deskbell), 'deskbell_events_lag_seconds');
+  it('counts the questions that wait, and has the age of the oldest event that no worker has queued', async () => {
+    const figure = async (name: string) => metric(await scrape(deskbell), name)!;
+    const waiting = await figure('deskbell_asks_waiting');
+    const post = async (path: string, body: object) => {
+      const { status, text } = await deskbell.call('POST', `/api/v1${path}`, { token: tokens.aurora, body });
+      assert.equal(status, 200, text);
+    };
+    await post('/ask', { question: 'Do you sell blue umbrellas?', customer: { phone: '+34611550777' } });
+    assert.equal(await figure('deskbell_asks_waiting'), waiting + 1);
     // Nobody reads the events of the merchant, so they wait for nobody.
-    await raise(deskbell, tokens.aurora);
-    assert.equal(await lag(), 0);
+    assert.equal(await figure('deskbell_events_lag_seconds'), 0);
     const receiver = await startReceiver();
     try {
-      const { status, text } = await deskbell.call('POST', '/api/v1/webhooks', {
-        token: tokens.aurora,
-        body: { url: receiver.url },
-      });
-      assert.equal(status, 200, text);
+      await post('/webhooks', { url: receiver.url });
       await raise(deskbell, tokens.aurora);
       deskbell.clock.jump(30);
-      assert.ok((await lag())! >= 30);
+      assert.ok((await figure('deskbell_events_lag_seconds')) >= 30);
     } finally {
       await receiver.close();
     }
@@ -87,10 +81,8 @@ onEachEngine('a message that fails for good', (engine) => {
   });
   const failed = async (labels: Record<string, string>) =>
     metric(await scrape(whatsapp.deskbell), 'deskbell_deliveries_failed_total', labels) ?? 0;
-  const lastLine = () => {
-    const line = whatsapp.deskbell.logged.findLast((text) => text.includes('"delivery failed"'));
-    return line === undefined ? undefined : JSON.parse(line);
-  };
+  const lastLine = () =>
+    JSON.parse(whatsapp.deskbell.logged.findLast((text) => text.includes('"delivery failed"'))!);
 
   it('is counted by its reason and logged with its ids, when the channel refuses it', async () => {
     const phone = newPhone();
@@ -98,20 +90,13 @@ onEachEngine('a message that fails for good', (engine) => {
     whatsapp.meta.next({ code: 131026 });
     const id = await whatsapp.send(phone, { content: 'A text that nobody may read.' });
     assert.equal(await failed({ channel: 'whatsapp', reason: 'wrong_number' }), 1);
-    const { time, ...line } = lastLine();
-    assert.ok(time);
+    const { time: _, ...line } = lastLine();
     assert.deepEqual(line, {
-      level: 'warn',
-      merchant_id: 1,
-      delivery_id: id,
-      conversation_id: 1,
-      channel: 'whatsapp',
-      reason: 'wrong_number',
-      code: '131026',
-      msg: 'delivery failed',
+      ...{ level: 'warn', msg: 'delivery failed', merchant_id: 1, delivery_id: id, conversation_id: 1 },
+      ...{ channel: 'whatsapp', reason: 'wrong_number', code: '131026' },
     });
-    assert.ok(!whatsapp.deskbell.logged.some((text) => text.includes('nobody may read')));
-    assert.ok(!whatsapp.deskbell.logged.some((text) => text.includes(phone.slice(1))));
+    const logged = whatsapp.deskbell.logged.join('');
+    for (const secret of ['nobody may read', phone.slice(1)]) assert.ok(!logged.includes(secret), secret);
   });
 
   it('is counted when a status reports it later', async () => {
@@ -149,21 +134,21 @@ onEachEngine('a message that fails for good', (engine) => {
   });
 });
 
-describe('the reason of a failure', () => {
-  it('is one of a fixed list, whatever the channel says', () => {
-    const codes = ['HTTP_404', 'HTTP_503', 'ECONNREFUSED', 'TIMEOUT', '131026', '132001', '99', undefined];
-    assert.deepEqual(
-      codes.map((code) => failureReason(code)),
-      [
-        ...['refused', 'receiver_error', 'unreachable', 'no_answer', 'wrong_number', 'template', 'refused'],
-        'other',
-      ],
-    );
-    for (const code of ['', 'a text of the channel', '+34611550101', 'x'.repeat(10_000)]) {
-      assert.ok(FAILURE_REASONS.includes(failureReason(code)), code);
-      assert.equal(failureReason(code), 'other');
-    }
-  });
+it('the reason of a failure is one of a fixed list, whatever the channel says', () => {
+  const known = {
+    HTTP_404: 'refused',
+    HTTP_503: 'receiver_error',
+    ECONNREFUSED: 'unreachable',
+    TIMEOUT: 'no_answer',
+  };
+  const meta = { 131026: 'wrong_number', 132001: 'template', 99: 'refused' };
+  for (const [code, reason] of Object.entries({
+    ...known,
+    ...meta,
+    'a text': 'other',
+    '+34611550101': 'other',
+  }))
+    assert.equal(failureReason(code), reason, code);
 });
 
 describe('every metric', () => {
@@ -177,25 +162,19 @@ describe('every metric', () => {
   ).panels;
   const shown = used(panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)).join('\n'));
   const rules = read('deploy', 'prometheus', 'deskbell.rules.yml');
-  const monitoring = read('docs', 'monitoring.md');
 
   it('that the dashboard or an alert rule uses exists', async () => {
     const names = await namesOf();
     const expressions = [...rules.matchAll(/expr: (.+)/g)].map(([, expr]) => expr!).join('\n');
-    assert.deepEqual(
-      [...shown, ...used(expressions)].filter((name) => !names.includes(name)),
-      [],
-    );
+    const missing = [...shown, ...used(expressions)].filter((name) => !names.includes(name));
+    assert.deepEqual(missing, []);
   });
 
   it('of ours is on the dashboard and in docs/monitoring.md, as is every alert', async () => {
     const ours = (await namesOf()).filter((name) => name.startsWith('deskbell_')).sort();
-    assert.ok(ours.length > 20);
-    assert.deepEqual(
-      ours.filter((name) => !shown.includes(name)),
-      [],
-    );
-    const listed = (pattern: RegExp) => [...monitoring.matchAll(pattern)].map(([, name]) => name!);
+    for (const name of ours) assert.ok(shown.includes(name), name);
+    const listed = (pattern: RegExp) =>
+      [...read('docs', 'monitoring.md').matchAll(pattern)].map(([, name]) => name!);
     assert.deepEqual(listed(/^\| `(deskbell_\w+)`/gm).sort(), ours);
     const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
     assert.deepEqual(listed(/^\| `(Deskbell\w+)`/gm), alerts);

@@ -11,35 +11,6 @@ import { newFolder } from '../support/process.ts';
 import { startDeskbell } from '../support/server.ts';
 
 const key = newSecretKey();
-const OTLP = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example' };
-/** A valid value for each, and what it needs beside it. */
-const VALUES: Record<(typeof SECRET_SETTINGS)[number], [value: string, others?: Record<string, string>]> = {
-  SECRET_KEY: [key],
-  SECRET_KEY_PREVIOUS: [newSecretKey()],
-  DATABASE_URL: ['postgres://deskbell:hunter2@db.example/deskbell', { SECRET_KEY: key }],
-  DATABASE_DIRECT_URL: [
-    'postgres://deskbell:hunter2@db.example/deskbell',
-    { DATABASE_URL: 'postgres://pool.example/deskbell', SECRET_KEY: key },
-  ],
-  REDIS_URL: ['redis://:hunter2@redis.example'],
-  METRICS_TOKEN: ['hunter2-hunter2-hunter2'],
-  SMTP_URL: [
-    'smtp://me:hunter2@mail.example',
-    { MAIL_FROM: 'me@mail.example', PUBLIC_URL: 'https://desk.example' },
-  ],
-  EMBEDDINGS_API_KEY: ['hunter2', { EMBEDDINGS_URL: 'https://models.example', EMBEDDINGS_MODEL: 'm' }],
-  WEBHOOK_URL: ['https://shop.example/hunter2', { WEBHOOK_SECRET: `whsec_${key}`, CHANNEL: 'webhook' }],
-  WEBHOOK_SECRET: [`whsec_${key}`, { WEBHOOK_URL: 'https://shop.example/', CHANNEL: 'webhook' }],
-  WHATSAPP_TOKEN: ['hunter2hunter2hunter2'],
-  WHATSAPP_APP_SECRET: ['hunter2hunter2hunter2'],
-  WHATSAPP_VERIFY_TOKEN: ['hunter2hunter2'],
-  OTEL_EXPORTER_OTLP_HEADERS: ['api-key=hunter2', OTLP],
-  OTEL_EXPORTER_OTLP_TRACES_HEADERS: ['api-key=hunter2', OTLP],
-  OTEL_EXPORTER_OTLP_METRICS_HEADERS: ['api-key=hunter2', OTLP],
-  OTEL_EXPORTER_OTLP_LOGS_HEADERS: ['api-key=hunter2', OTLP],
-  DESKBELL_KEY: ['dbk_hunter2'],
-};
-
 describe('a secret in a file', () => {
   const folder = newFolder();
   const write = (name: string, content: string | Buffer) => {
@@ -50,30 +21,32 @@ describe('a secret in a file', () => {
 
   it('is possible for every setting that contains one', () => {
     const secrets = DESCRIPTORS.flatMap(({ fields }) => fields.filter((f) => f.kind === 'text' && f.secret));
-    for (const { variable } of secrets)
-      assert.ok(
-        SECRET_SETTINGS.some((name) => name === variable),
-        variable,
-      );
+    const known: readonly string[] = SECRET_SETTINGS;
+    for (const { variable } of secrets) assert.ok(known.includes(variable), variable);
   });
 
   it('is the same as in the environment, without the line break at the end of the file', () => {
-    for (const name of SECRET_SETTINGS) {
-      const [value, others = {}] = VALUES[name];
-      const file = write(name, `${value}\n`);
-      const read = (env: Record<string, string>) =>
-        name === 'DESKBELL_KEY' ? readApiAccess(env) : { ...readConfig({ ...others, ...env }) };
-      assert.deepEqual(read({ [fileSettingOf(name)]: file }), read({ [name]: value }));
-    }
+    for (const [name, value] of [
+      ['SECRET_KEY', key],
+      ['REDIS_URL', 'redis://:hunter2@redis.example'],
+      ['METRICS_TOKEN', 'hunter2-hunter2-hunter2'],
+      ['WHATSAPP_TOKEN', 'hunter2hunter2hunter2'],
+    ] as const)
+      assert.deepEqual(
+        readConfig({ [fileSettingOf(name)]: write(name, `${value}\n`) }),
+        readConfig({ [name]: value }),
+      );
+    const file = write('DESKBELL_KEY', 'dbk_hunter2\n');
+    assert.deepEqual(
+      readApiAccess({ DESKBELL_KEY_FILE: file }),
+      readApiAccess({ DESKBELL_KEY: 'dbk_hunter2' }),
+    );
   });
 
   it('that cannot be used is one line, without what the file contains', () => {
     const file = write('secret', `hunter2${key}`);
     for (const [env, line] of [
-      [
-        { SECRET_KEY_FILE: file, SECRET_KEY: key },
-        'SECRET_KEY_FILE must not be set together with SECRET_KEY.',
-      ],
+      [{ SECRET_KEY_FILE: file, SECRET_KEY: key }, 'must not be set together with SECRET_KEY.'],
       [{ SMTP_URL_FILE: join(folder, 'nowhere') }, 'nowhere does not exist.'],
       [{ SECRET_KEY_FILE: folder }, 'is a folder.'],
       [{ REDIS_URL_FILE: write('empty', ' \n') }, 'empty is empty.'],
@@ -81,11 +54,9 @@ describe('a secret in a file', () => {
       [{ METRICS_TOKEN_FILE: write('lines', 'hunter2\nhunter2\n') }, 'lines must have one line.'],
     ] as const) {
       const [setting] = Object.keys(env);
-      assert.throws(
-        () => readConfig(env),
-        ({ message }: Error) =>
-          message.startsWith(setting!) && message.includes(line) && !/hunter2|\n/.test(message),
-      );
+      const isClear = ({ message }: Error) =>
+        message.startsWith(setting!) && message.includes(line) && !/hunter2|\n/.test(message);
+      assert.throws(() => readConfig(env), isClear);
     }
   });
 });
@@ -97,13 +68,9 @@ describe('a variable that is no setting but looks like one', () => {
   it('is named, with what was probably meant', () => {
     for (const [name, near] of [
       ['DATABASE_URI', 'DATABASE_URL'],
-      ['SECRETKEY', 'SECRET_KEY'],
       ['secret_key', 'SECRET_KEY'],
       ['PUBLIC_ULR', 'PUBLIC_URL'],
-      ['SECRET_KEY_PREVIOS', 'SECRET_KEY_PREVIOUS'],
       ['DATABASE_URL_FILES', 'DATABASE_URL_FILE'],
-      ['WHATSAPP_APP_SECRETS', 'WHATSAPP_APP_SECRET'],
-      ['EMBEDDING_URL', 'EMBEDDINGS_URL'],
       ['TRUSTPROXY', 'TRUST_PROXY'],
       ['DESKBELL_NOTHING_LIKE_IT', undefined],
     ] as const)
@@ -121,13 +88,12 @@ describe('a variable that is no setting but looks like one', () => {
   });
 
   it('is in the log when a server starts and in the doctor, without its value, and stops nothing', async () => {
-    const deskbell = await startDeskbell('sqlite', { DATABASE_URI: 'postgres://me:hunter2@db' });
-    const { dataDir } = deskbell.config;
+    const wrong = { DATABASE_URI: 'postgres://me:hunter2@db' };
+    const deskbell = await startDeskbell('sqlite', wrong);
     const logged = deskbell.logged.join('');
     assert.match(logged, /"level":"warn".*DATABASE_URI is not a setting.*Did you mean DATABASE_URL\?/);
-    const { stdout } = await run(['doctor'], {
-      env: { DATA_DIR: dataDir, PORT: '0', DATABASE_URI: 'postgres://me:hunter2@db' },
-    });
+    const env = { DATA_DIR: deskbell.config.dataDir, PORT: '0', ...wrong };
+    const { stdout } = await run(['doctor'], { env });
     assert.match(stdout, /! DATABASE_URI is not a setting/);
     assert.ok(!(logged + stdout).includes('hunter2'));
     await deskbell.close();

@@ -95,70 +95,49 @@ const BAD_SETTINGS: Settings = {
 /** One line each, without the secret "hunter2". */
 const REFUSED: [settings: Settings, line: RegExp][] = [
   [{ METRICS_PORT: '8000' }, /^METRICS_PORT must /],
-  [
-    { ACCESS_TOKEN_TTL_SECONDS: '900', REFRESH_TOKEN_TTL_SECONDS: '60' },
-    /^REFRESH_TOKEN_TTL_SECONDS must not be shorter/,
-  ],
+  [{ REFRESH_TOKEN_TTL_SECONDS: '60' }, /^REFRESH_TOKEN_TTL_SECONDS must not be shorter/],
   [{ SECRET_KEY: SECRET_KEY.slice(0, 20) }, /^SECRET_KEY is too short/],
   [{ SECRET_KEY: 'change-me-change-me-change-me-change-me-change-me' }, /^SECRET_KEY looks like an example/],
   [{ SECRET_KEY: 'aA'.repeat(40) }, /^SECRET_KEY is not random/],
   [{ SECRET_KEY, SECRET_KEY_PREVIOUS: SECRET_KEY }, /^SECRET_KEY_PREVIOUS must be the key before SECRET_KEY/],
+  [{ DATABASE_URL: postgres('one/deskbell').DATABASE_URL }, /^SECRET_KEY must be set with DATABASE_URL\./],
   [
-    { DATABASE_URL: 'postgres://deskbell:hunter2@one/deskbell' },
-    /^SECRET_KEY must be set with DATABASE_URL\./,
-  ],
-  [
-    { DATABASE_DIRECT_URL: 'postgres://deskbell:hunter2@one/deskbell' },
-    /^DATABASE_URL must be set with DATABASE_DIRECT_URL\.$/,
+    { DATABASE_DIRECT_URL: postgres('one/deskbell').DATABASE_URL },
+    /^DATABASE_URL must be set with DATABASE_D/,
   ],
   [
     postgres('one/deskbell?sslmode=prefer'),
-    /^DATABASE_URL must have disable, require, verify-ca or verify-full as/,
+    /^DATABASE_URL must have disable, require, verify-ca or verify-full/,
   ],
   [postgres('one,two/deskbell?target_session_attrs=standby'), /^DATABASE_URL must have read-write or any as/],
   ...['one,,two', 'one:0,two', 'one:65536,two', '[::1:5432,two', 'one two,three'].map(
     (hosts): [Settings, RegExp] => [postgres(`${hosts}/deskbell`), /^DATABASE_URL must /],
   ),
-  [{ EMBEDDINGS_URL: 'http://localhost:11434/v1' }, /^EMBEDDINGS_MODEL must be set with EMBEDDINGS_URL\.$/],
+  [{ EMBEDDINGS_URL: MODEL.EMBEDDINGS_URL }, /^EMBEDDINGS_MODEL must be set with EMBEDDINGS_URL\.$/],
   [{ EMBEDDINGS_MODEL: 'bge-m3' }, /^EMBEDDINGS_URL must be set with EMBEDDINGS_MODEL\.$/],
   [{ EMBEDDINGS_API_KEY: 'hunter2' }, /^EMBEDDINGS_URL must be set with EMBEDDINGS_API_KEY\.$/],
   [{ ...MODEL, EMBEDDINGS_API_KEY: 'hunter2 x' }, /^EMBEDDINGS_API_KEY must be 1 to 1024 printable/],
   [
-    { ...MODEL, EMBEDDINGS_URL: 'https://me:hunter2@models.example/v1' },
-    /^EMBEDDINGS_URL must not contain a user or a password\./,
+    { ...MODEL, EMBEDDINGS_URL: 'https://me:hunter2@models.example' },
+    /^EMBEDDINGS_URL must not contain a user/,
   ],
-  [
-    { SMTP_URL: 'smtp://me:hunter2@mail.example', PUBLIC_URL: 'https://desk.example' },
-    /^MAIL_FROM must be set with SMTP_URL\.$/,
-  ],
-  [
-    { SMTP_URL: 'smtp://me:hunter2@mail.example', MAIL_FROM: 'desk@mail.example' },
-    /^PUBLIC_URL must be set with SMTP_URL/,
-  ],
+  [{ SMTP_URL: 'smtp://me:hunter2@mail.example', PUBLIC_URL: 'https://a.example' }, /^MAIL_FROM must be set/],
+  [{ SMTP_URL: 'smtp://me:hunter2@mail.example', MAIL_FROM: 'desk@mail.example' }, /^PUBLIC_URL must be set/],
   [{ DEMO: 'true', NODE_ENV: 'production' }, /^DEMO must not be true with NODE_ENV=production/],
   ...['0.0.0.0', '::', '192.168.1.5', 'desk.example'].map((HOST): [Settings, RegExp] => [
     { DEMO: 'true', HOST },
     /^DEMO must not be true with HOST /,
   ]),
   // Also if another channel is used.
-  [{ WEBHOOK_URL: 'ftp://shop.example', WEBHOOK_SECRET: `whsec_${SECRET_KEY}` }, /^WEBHOOK_URL /],
-  [
-    { ...WEBHOOK, WEBHOOK_URL: 'http://shop.example/' },
-    /^WEBHOOK_URL must be an address that begins with https/,
-  ],
-  [
-    { ...WHATSAPP, WHATSAPP_BASE_URL: 'http://graph.example' },
-    /^WHATSAPP_BASE_URL must be an address that begins with https/,
-  ],
+  [{ WEBHOOK_URL: 'ftp://shop.example', WEBHOOK_SECRET: WEBHOOK.WEBHOOK_SECRET }, /^WEBHOOK_URL /],
+  [{ ...WEBHOOK, WEBHOOK_URL: 'http://shop.example/' }, /^WEBHOOK_URL must be .* begins with https/],
+  [{ ...WHATSAPP, WHATSAPP_BASE_URL: 'http://graph.example' }, /^WHATSAPP_BASE_URL must be .* with https/],
   [{ ...WHATSAPP, WHATSAPP_BASE_URL: 'http://localhost.example' }, /^WHATSAPP_BASE_URL must be/],
   [
     { ...OTEL, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
-    /^OTEL_EXPORTER_OTLP_PROTOCOL must be one of http\/protobuf, http\/json, not "grpc"\.$/,
+    /^OTEL_EXPORTER_OTLP_PROTOCOL must be one of .*"grpc"\.$/,
   ],
-  [
-    { ...OTEL, OTEL_EXPORTER_OTLP_LOGS_TIMEOUT: '1' },
-    /^OTEL_EXPORTER_OTLP_LOGS_TIMEOUT must be a whole number from 100 to 60000, not "1"\.$/,
-  ],
+  [{ ...OTEL, OTEL_EXPORTER_OTLP_LOGS_TIMEOUT: '1' }, /^OTEL_EXPORTER_OTLP_LOGS_TIMEOUT must be .*"1"\.$/],
   [{ ...OTEL, OTEL_EXPORTER_OTLP_HEADERS: 'hunter2' }, /^OTEL_EXPORTER_OTLP_HEADERS /],
   [{ ...OTEL, OTEL_EXPORTER_OTLP_HEADERS: 'a=%zz' }, /^OTEL_EXPORTER_OTLP_HEADERS /],
   [{ ...OTEL, OTEL_TRACES_SAMPLER_ARG: 'half' }, /^OTEL_TRACES_SAMPLER_ARG /],
@@ -185,16 +164,14 @@ describe('a bad setting', () => {
   });
 });
 
-describe('an address that messages are sent to', () => {
-  it('is https, unless it is on this machine or private ones are allowed', () => {
-    for (const settings of [
-      { ...WEBHOOK, WEBHOOK_URL: 'https://shop.example/messages' },
-      { ...WEBHOOK, WEBHOOK_URL: 'http://10.0.0.5/messages', WEBHOOK_ALLOW_PRIVATE: 'true' },
-      { ...WHATSAPP, WHATSAPP_BASE_URL: 'http://127.0.0.1:9000' },
-      { ...WHATSAPP, WHATSAPP_BASE_URL: 'https://graph.example' },
-    ])
-      assert.deepEqual(problemsOf(settings), []);
-  });
+it('an address that messages are sent to is https, unless it is on this machine or private ones are allowed', () => {
+  for (const settings of [
+    { ...WEBHOOK, WEBHOOK_URL: 'https://shop.example/messages' },
+    { ...WEBHOOK, WEBHOOK_URL: 'http://10.0.0.5/messages', WEBHOOK_ALLOW_PRIVATE: 'true' },
+    { ...WHATSAPP, WHATSAPP_BASE_URL: 'http://127.0.0.1:9000' },
+    { ...WHATSAPP, WHATSAPP_BASE_URL: 'https://graph.example' },
+  ])
+    assert.deepEqual(problemsOf(settings), []);
 });
 
 describe('the standard variables of OpenTelemetry', () => {
@@ -208,43 +185,21 @@ describe('the standard variables of OpenTelemetry', () => {
       OTEL_EXPORTER_OTLP_LOGS_TIMEOUT: '3000',
       OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://127.0.0.1:9/m',
     });
-    const { traces, metrics, logs } = telemetry!;
-    assert.deepEqual([traces?.headers, logs?.headers], [{ key: 'traces' }, { tenant: 'shop', key: 'all' }]);
-    assert.deepEqual(
-      [traces?.url, metrics?.url],
-      ['http://127.0.0.1:4318/v1/traces', 'http://127.0.0.1:9/m'],
-    );
-    assert.deepEqual(
-      [traces, metrics, logs].map((target) => [target!.protocol, target!.timeoutMs]),
-      [
-        ['http/protobuf', 2000],
-        ['http/json', 2000],
-        ['http/protobuf', 3000],
-      ],
-    );
+    const all = { protocol: 'http/protobuf', headers: { tenant: 'shop', key: 'all' }, timeoutMs: 2000 };
+    for (const [target, expected] of [
+      [telemetry!.traces, { ...all, url: 'http://127.0.0.1:4318/v1/traces', headers: { key: 'traces' } }],
+      [telemetry!.metrics, { ...all, url: 'http://127.0.0.1:9/m', protocol: 'http/json' }],
+      [telemetry!.logs, { ...all, url: 'http://127.0.0.1:4318/v1/logs', timeoutMs: 3000 }],
+    ] as const)
+      assert.partialDeepStrictEqual(target, expected);
     assert.equal(readConfig({ ...OTEL, OTEL_LOGS_EXPORTER: 'none' }).telemetry?.logs, undefined);
   });
 
   it('that a platform sets for all programs do not stop one without an endpoint', () => {
-    const all = {
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
-      OTEL_EXPORTER_OTLP_TIMEOUT: '10s',
-      OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
-    };
+    const protocol = { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_EXPORTER_OTLP_TIMEOUT: '10s' };
+    const all = { ...protocol, OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip' };
     const { telemetry, unknownSettings } = readConfig(all);
     assert.deepEqual([telemetry, unknownSettings], [undefined, []]);
     assert.equal(readConfig({ ...all, ...OTEL, OTEL_SDK_DISABLED: 'true' }).telemetry, undefined);
-  });
-
-  it('are named at the start if they have no effect', () => {
-    const { unknownSettings } = readConfig({
-      ...OTEL,
-      OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
-      OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE: '/ca.pem',
-    });
-    assert.deepEqual(
-      unknownSettings.map(({ name }) => name),
-      ['OTEL_EXPORTER_OTLP_COMPRESSION', 'OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE'],
-    );
   });
 });

@@ -16,17 +16,16 @@ describe('the packages that we ship', () => {
   const shipped = shippedPackages();
   const names = new Set(shipped.map(({ name }) => name));
 
-  it('are listed with their licences, and the list is current', () => {
+  it('have a licence that we allow, and the list of them is current', () => {
     assert.ok(shipped.length > 100);
     for (const name of ['fastify', 'react', 'pg-protocol']) assert.ok(names.has(name), name);
     for (const name of ['vite', 'typescript', '@biomejs/biome']) assert.ok(!names.has(name), name);
     const hint = 'run "npm run sbom" and commit THIRD_PARTY_LICENCES.md';
     assert.equal(readFileSync(LICENCE_FILE, 'utf8'), licenceList(shipped), hint);
-  });
-
-  it('all have a licence that we allow', () => {
-    const refused = shipped.filter(({ licence }) => !isAllowed(licence));
-    assert.deepEqual(refused, []);
+    assert.deepEqual(
+      shipped.filter(({ licence }) => !isAllowed(licence)),
+      [],
+    );
   });
 
   it('include everything that the dashboard imports', () => {
@@ -45,13 +44,9 @@ describe('the packages that we ship', () => {
   });
 
   it('are the components of the bill of materials', () => {
-    const { metadata, components, dependencies } = billOfMaterials(shipped);
-    const { name, type } = metadata.component;
-    assert.deepEqual([name, type], ['deskbell', 'application']);
-    assert.deepEqual(
-      components.map(({ name, version }) => `${name}@${version}`).sort(),
-      shipped.map(({ name, version }) => `${name}@${version}`).sort(),
-    );
+    const { components, dependencies } = billOfMaterials(shipped);
+    const idOf = ({ name, version }: { name: string; version: string }) => `${name}@${version}`;
+    assert.deepEqual(components.map(idOf).sort(), shipped.map(idOf).sort());
     assert.equal(dependencies.length, components.length + 1);
   });
 });
