@@ -59,11 +59,8 @@ describe('npm run release', () => {
     // The link is not the folder that .gitignore names.
     writeFileSync(join(copy, '.gitignore'), `${read('.gitignore')}\nnode_modules\n`);
     git('init', '--quiet', '--initial-branch=main');
-    for (const [key, value] of [
-      ['user.name', 'Tester'],
-      ['user.email', 'tester@shop.example'],
-    ] as const)
-      git('config', key, value);
+    git('config', 'user.name', 'Tester');
+    git('config', 'user.email', 'tester@shop.example');
     git('add', '--all');
     git('commit', '--quiet', '--message', 'start');
   });
@@ -87,35 +84,16 @@ describe('npm run release', () => {
     commit('CHANGELOG.md', CHANGELOG);
   });
 
-  it('leaves everything as it was if the package cannot be built', async () => {
-    const text = read('src/installation.ts');
-    commit('src/installation.ts', `import './missing.ts';\n${text}`);
-    const head = git('rev-parse', 'HEAD');
-    const { code, stderr } = await release('9.9.9');
-    assert.equal(code, 1);
-    assert.match(stderr, /The release failed, and every file is as it was\.\n$/);
-    assert.deepEqual([git('rev-parse', 'HEAD'), git('status', '--porcelain')], [head, '']);
-    commit('src/installation.ts', text);
-  });
-
-  it('prints with --dry-run what it would do, and changes nothing', async () => {
-    const { code, stdout } = await release(next, '--dry-run');
-    assert.equal(code, 0);
+  it('changes the version everywhere, builds, packs, commits and tags with the upgrade notes, but only prints with --dry-run', async () => {
+    const dry = await release(next, '--dry-run');
+    assert.equal(dry.code, 0);
     assert.match(
-      stdout,
-      new RegExp(`Would change from ${quoted(current)} to ${quoted(next)}:\n  package\\.json\n`),
+      dry.stdout,
+      /:\n {2}package\.json\n[\s\S]*Before you upgrade from \S+:\n\n- Make coffee\.\n/,
     );
-    assert.match(stdout, /Before you upgrade from \S+:\n\n- Make coffee\.\n/);
     assert.equal(git('status', '--porcelain'), '');
-  });
-
-  it('changes the version everywhere, builds, packs, commits and tags with the upgrade notes', async () => {
-    const { code, stdout, stderr } = await release(next);
+    const { code, stderr } = await release(next);
     assert.equal(code, 0, stderr);
-    assert.match(
-      stdout,
-      new RegExp(`deskbell-${quoted(next)}\\.tgz is packed, and v${quoted(next)} is tagged`),
-    );
     const today = new Date().toISOString().slice(0, 10);
     assert.match(
       read('CHANGELOG.md'),

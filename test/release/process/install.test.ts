@@ -43,50 +43,34 @@ describe('npm start, before the server', () => {
     assert.deepEqual(project.events(), ['installed', 'built'], 'one did the work for both');
   });
 
-  it('is not stopped by the lock of a process that was killed', {
-    skip: flock ? false : 'no flock',
-  }, async () => {
+  it('is not stopped by the lock of a process that was killed', { skip: !flock }, async () => {
     const holder = spawn(flock!, ['--no-fork', project.folder, 'sh', '-c', 'echo held; exec sleep 600']);
     await once(holder.stdout, 'data');
     holder.kill('SIGKILL');
     assert.equal((await project.prepared()).code, 0);
   });
 
-  describe('in a folder of somebody else', { skip: isRoot ? false : 'only root can change the user' }, () => {
-    const asNobody = () => project.prepared({ HOME: '/nonexistent' }, AS_NOBODY);
-
-    it('does nothing if everything is there', async () => {
-      await project.prepared();
-      assert.deepEqual(await asNobody(), { code: 0, stderr: '' });
-    });
-
-    it('says in one line what its owner must do, if something is missing', async () => {
-      const missing = await asNobody();
-      assert.equal(missing.code, 1);
-      assert.match(
-        missing.stderr,
-        /^The dependencies of Deskbell are not installed, and this user may not write to \S+\. Run "npm run build" there once as its owner\.\n$/,
-      );
-      await project.prepared();
-      rmSync(join(project.folder, 'dashboard/dist'), { recursive: true });
-      const notBuilt = await asNobody();
-      assert.equal(notBuilt.code, 1);
-      assert.match(
-        notBuilt.stderr,
-        /^The dashboard is not built, and this user may not write to \S+\. Run [^\n]+\n$/,
-      );
-    });
-
-    it('uses an older dashboard, and says so', async () => {
-      await project.prepared();
-      writeFileSync(join(project.folder, 'dashboard/index.html'), '<html lang="en">');
-      const { code, stderr } = await asNobody();
-      assert.equal(code, 0);
-      assert.match(
-        stderr,
-        /^The dashboard was built from older sources, and this user may not write to [^\n]+\n$/,
-      );
-      assert.deepEqual(project.events(), ['installed', 'built']);
-    });
+  it('in a folder of somebody else does nothing but say in one line what its owner must do, if something is missing', {
+    skip: isRoot ? false : 'only root can change the user',
+  }, async () => {
+    const assertLine = async (code: number, line: RegExp) => {
+      const done = await project.prepared({ HOME: '/nonexistent' }, AS_NOBODY);
+      assert.match(done.stderr, line);
+      assert.equal(done.code, code);
+    };
+    await assertLine(
+      1,
+      /^The dependencies of Deskbell are not installed, and this user may not write to \S+\. Run "npm run build" there once as its owner\.\n$/,
+    );
+    await project.prepared();
+    await assertLine(0, /^$/);
+    writeFileSync(join(project.folder, 'dashboard/index.html'), '<html lang="en">');
+    await assertLine(
+      0,
+      /^The dashboard was built from older sources, and this user may not write to [^\n]+\n$/,
+    );
+    rmSync(join(project.folder, 'dashboard/dist'), { recursive: true });
+    await assertLine(1, /^The dashboard is not built, and this user may not write to \S+\. Run [^\n]+\n$/);
+    assert.deepEqual(project.events(), ['installed', 'built']);
   });
 });
