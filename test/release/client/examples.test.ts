@@ -58,16 +58,12 @@ describe('the examples of the client', () => {
       const reply = (): Promise<string> =>
         example.reply(models[model](question), usesClient ? new Deskbell(desk) : desk, customer, question);
 
-      let early: string | undefined;
-      const replied = reply().then((text) => {
-        early = text;
-        return text;
-      });
+      const replied = reply();
       let ids: number[] = [];
       while (ids.length === 0) {
-        await Promise.race([sleep(20), replied]);
-        ids = await raised(deskbell, question);
+        const early = await Promise.race([sleep(20), replied]);
         assert.equal(early, undefined, 'it replied before the merchant had answered');
+        ids = await raised(deskbell, question);
       }
       await answer(deskbell, ids[0]!, `This is up to ${model}.`);
       assert.equal(await replied, `The merchant says: This is up to ${model}.`);

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import type { Engine } from '../../../src/database/database.ts';
 import { createDemoDatabase, createTestDatabase, engines } from '../../support/databases.ts';
 import { isNotRun } from '../../support/docs/notRun.ts';
 import { replaceAll, runPage, useParts } from '../../support/docs/page.ts';
@@ -10,15 +9,14 @@ import { PAGES, proseOf, samplesOf } from '../../support/docs/samples.ts';
 import { openShell } from '../../support/docs/shell.ts';
 import { AS_NOBODY, isRoot, NOBODY } from '../../support/installedPackage.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { onEachEngine } from '../../support/server.ts';
 
-/** Pages that a server serves, and whose samples call it with the demo data, on both engines. The last changes a merchant's channel. */
+/** Pages that a server serves, and whose samples call it with the demo data. The last changes a merchant's channel. */
 const WITH_DEMO = ['docs/api.md', 'docs/assistant.md', 'docs/mcp.md', 'docs/channels.md'];
 /** Its samples start their own servers: the first with the embedded database, the others with PostgreSQL. */
 const PRODUCTION = 'docs/production.md';
 
-onEachEngine('the docs, with a server', (engine) => {
-  const parts = useParts(() => withDemo(engine));
+describe('the docs, with a server', () => {
+  const parts = useParts(withDemo);
   for (const page of WITH_DEMO) describe(page, () => runPage(page, parts));
 
   it('the pages that the server serves link only to pages that it serves', async () => {
@@ -33,10 +31,9 @@ onEachEngine('the docs, with a server', (engine) => {
   });
 });
 
-async function withDemo(engine: Engine) {
-  const testDatabase = await createDemoDatabase(engine);
-  // Its samples run with npm on the first engine.
-  const shell = await openShell(testDatabase.env, { withoutNpm: engine !== engines[0] });
+async function withDemo() {
+  const testDatabase = await createDemoDatabase('sqlite');
+  const shell = await openShell(testDatabase.env);
   const receiver = await startReceiver();
   await shell.startServer('npm start');
   const standIns = {
@@ -46,14 +43,14 @@ async function withDemo(engine: Engine) {
     // The receiver is on this machine, and private addresses need to be allowed.
     'https://shop.example/hooks/deskbell': `${receiver.url} --allow-private`,
   };
-  return { engine, shell, receiver, testDatabase, standIns };
+  return { shell, receiver, testDatabase, standIns };
 }
 
 describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreSQL' }, () => {
   const parts = useParts(async () => {
     const testDatabase = await createTestDatabase('postgres');
     const { asUser, uid, gid, commands } = serviceUser();
-    const shell = await openShell({ DRAIN_SECONDS: '0' }, { commands });
+    const shell = await openShell({ DRAIN_SECONDS: '0' }, commands);
     const at = (path: string) => join(shell.folder, path);
     // Another user may read it, and write only where the samples say so.
     chmodSync(shell.folder, 0o755);
@@ -85,7 +82,7 @@ describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreS
       assert.match(unit, /^StateDirectory=deskbell$/m);
       return `${asUser} ${replaceAll(/^ExecStart=(.+)$/m.exec(unit)![1]!, standIns)}`;
     };
-    return { engine: 'postgres' as const, shell, testDatabase, standIns, service, asUser };
+    return { shell, testDatabase, standIns, service, asUser };
   });
   runPage(PRODUCTION, parts);
 });
@@ -112,7 +109,7 @@ describe('the other pages', () => {
       describe(page, () => {
         const open = async () => {
           const shell = await openShell();
-          return { engine: 'sqlite' as const, shell, standIns: { 'http://127.0.0.1:8000': shell.url } };
+          return { shell, standIns: { 'http://127.0.0.1:8000': shell.url } };
         };
         runPage(page, useParts(open));
       });

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, it } from 'node:test';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import type { Engine } from '../../../src/database/database.ts';
 import type { TestDatabase } from '../databases.ts';
 import { listen } from '../listening.ts';
 import { type Receiver, webhookEnv } from '../receiver.ts';
@@ -15,27 +13,17 @@ import { assertShape, parseHttp, patternOf } from './shape.ts';
 import type { Result, Shell } from './shell.ts';
 
 /** Programs that run until they are stopped. */
-const SERVERS = ['npm start\n'];
+const SERVER = 'npm start\n';
 const WORKERS = ['npm run deskbell -- work\n', 'deskbell work\n'];
 /** There is no service manager here: these start and stop the command of the unit. */
 const SYSTEMCTL = /^systemctl (stop|start|enable --now) deskbell$/m;
 /** What a person types when a sample asks. */
-const TYPED: readonly { contains: string; input: string }[] = [
-  { contains: ' user add ', input: 'correct horse battery staple\n' },
-];
-const newAsk = () => ({
-  // A question that waits already is not raised again.
-  question: `Is there parking? ${randomUUID()}`,
-  customer: { phone: '+34611550188' },
-  reference: 'run-7',
-  metadata: { thread: 'abc' },
-});
+const PASSWORD = 'correct horse battery staple\n';
 /** curl's exit code for a response with a status from 400 on. */
 const CURL_HTTP_ERROR = 22;
 
 /** The environment of a page's samples. */
 interface Parts {
-  engine: Engine;
   shell: Shell;
   receiver?: Receiver;
   testDatabase?: TestDatabase;
@@ -69,7 +57,7 @@ export function runPage(page: string, parts: Parts): void {
   const samples = samplesOf(page).filter((sample) => !isNotRun(sample) && sample.language !== 'text');
   for (const [index, sample] of samples.entries()) {
     it(titleOf(sample), async () => {
-      const { shell, standIns } = parts;
+      const { shell } = parts;
       const { language, text } = sample;
       if (language === 'sh') {
         last = undefined;
@@ -80,8 +68,6 @@ export function runPage(page: string, parts: Parts): void {
         await found[0]!.run(shell, text);
       } else if (language === 'sse') {
         await compareEvent(shell, text);
-      } else if (language === 'json' && text.includes('"mcpServers"')) {
-        await connectMcp(shell, JSON.parse(replaceAll(text, standIns)).mcpServers.deskbell);
       } else if (language === 'json') {
         assert.ok(last, 'the sample before has no output');
         assertShape(JSON.parse(text), JSON.parse(last.stdout));
@@ -113,15 +99,10 @@ async function runShell(parts: Parts, given: string, fails: boolean): Promise<Re
     return after.trim() === '' ? undefined : runShell(parts, after, fails);
   }
   const text = replaceAll(given, standIns);
-  if (SERVERS.includes(text)) {
-    await shell.startServer(text);
-    return undefined;
-  }
-  if (WORKERS.includes(text)) {
-    await shell.startAndStop(`${asUser} ${text}`);
-    return undefined;
-  }
-  const input = TYPED.find(({ contains }) => text.includes(contains))?.input;
+  if (text === SERVER) await shell.startServer(text);
+  if (WORKERS.includes(text)) await shell.startAndStop(`${asUser} ${text}`);
+  if (text === SERVER || WORKERS.includes(text)) return undefined;
+  const input = text.includes(' user add ') ? PASSWORD : '';
   const result = await shell.run(text, input);
   assert.equal(result.code, fails ? CURL_HTTP_ERROR : 0, `${result.stdout}${result.stderr}`);
   return result;
@@ -138,8 +119,8 @@ function compareHttp(documented: string, real: string): void {
 }
 
 /** What a receiver gets when a notification is answered. */
-async function webhookCall({ engine, receiver }: Parts): Promise<string> {
-  const deskbell = await startDeskbell(engine, webhookEnv(receiver!));
+async function webhookCall({ receiver }: Parts): Promise<string> {
+  const deskbell = await startDeskbell('sqlite', webhookEnv(receiver!));
   try {
     const token = await deskbell.signIn();
     const context = { ...QUESTION.context, lead_phone: '+34611550101' };
@@ -162,7 +143,10 @@ async function compareEvent(shell: Shell, documented: string): Promise<void> {
   createParser({ onEvent: (event) => shown.push(event) }).feed(`${documented}\n`);
   assert.ok(shown.length > 0);
   try {
-    await call(shell.url, 'POST', '/api/v1/ask', { token, body: newAsk() });
+    // A question that waits already is not raised again.
+    const question = `Is there parking? ${randomUUID()}`;
+    const more = { customer: { phone: '+34611550188' }, reference: 'run-7', metadata: { thread: 'abc' } };
+    await call(shell.url, 'POST', '/api/v1/ask', { token, body: { question, ...more } });
     for (const { event, id, data } of shown) {
       const real = await stream.next(event!, 10_000);
       assert.equal(/^\d+$/.test(real.id), id !== undefined, `the id of ${event}`);
@@ -170,25 +154,5 @@ async function compareEvent(shell: Shell, documented: string): Promise<void> {
     }
   } finally {
     stream.stop();
-  }
-}
-
-/** A client with the configuration of the page and a new key can use the tools. */
-async function connectMcp(shell: Shell, { url, headers }: { url: string; headers: Record<string, string> }) {
-  const token = await signIn(shell);
-  const { json } = await call(shell.url, 'POST', '/api/v1/keys', { token, body: { name: 'MCP' } });
-  const authorization = headers.Authorization!.replace('dbk_…', json.key);
-  const client = new Client({ name: 'docs', version: '1' });
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { authorization } } }),
-  );
-  try {
-    const { structuredContent } = await client.callTool({
-      name: 'find_answer',
-      arguments: { question: 'How much does shipping cost?' },
-    });
-    assert.match(JSON.stringify(structuredContent), /Shipping is free/);
-  } finally {
-    await client.close();
   }
 }

@@ -39,7 +39,5 @@ export function samplesOf(page: string): Sample[] {
 /** The text of a page without its samples. */
 export const proseOf = (page: string) => readPage(page).replace(/^ *```[\s\S]*?^ *```/gm, '');
 
-/** Without a comment at its end, which may change freely. */
-export const firstLineOf = ({ text }: Sample) => text.split('\n', 1)[0]!.replace(/\s+# .*$/, '');
-export const titleOf = (sample: Sample) =>
-  `${sample.page}:${sample.line} ${sample.language}: ${firstLineOf(sample)}`;
+export const titleOf = ({ page, line, language, text }: Sample) =>
+  `${page}:${line} ${language}: ${text.split('\n', 1)}`;

@@ -21,37 +21,12 @@ curl() { command curl --fail-with-body "$@"; }
 set -a
 [ ! -f .variables ] || . ./.variables
 `;
-/** Runs the command line as npm does, but without npm, which takes half of the time of each command. */
-const WITHOUT_NPM = `npm() {
-  [ "\${*:1:3}" = 'run deskbell --' ] || { command npm "$@"; return; }
-  shift 3
-  NODE_COMPILE_CACHE=node_modules/.cache/node node src/cli/main.ts "$@"
-}
-`;
 const READY_MAX_MS = 90_000;
 
 export interface Result {
   code: number | null;
   stdout: string;
   stderr: string;
-}
-
-/** A folder like a fresh clone and a shell in it. Variables that one sample sets are there for the next one. */
-export interface Shell {
-  folder: string;
-  url: string;
-  run(script: string, input?: string): Promise<Result>;
-  /** Removes the variables. */
-  forget(): void;
-  node(script: string, env?: Record<string, string>): Script;
-  /** Like `node`, from a file with this path in the folder. */
-  nodeFile(path: string, script: string, env?: Record<string, string>): Script;
-  /** Runs in the background until the server responds; an earlier server is stopped first. */
-  startServer(script: string): Promise<void>;
-  stopServer(): Promise<void>;
-  /** Runs until its first line in the log, then stops it. It must exit with 0. */
-  startAndStop(script: string): Promise<void>;
-  close(): Promise<void>;
 }
 
 /** A sample for Node, running. */
@@ -62,11 +37,11 @@ interface Script {
   ended: Promise<Result>;
 }
 
-/** Without npm for samples that are also run with it. `commands` are functions instead of programs that cannot run here. */
-export async function openShell(
-  settings: Record<string, string> = {},
-  { withoutNpm = false, commands = '' } = {},
-): Promise<Shell> {
+/** A folder like a fresh clone and a shell in it. Variables that one sample sets are there for the next one. */
+export type Shell = Awaited<ReturnType<typeof openShell>>;
+
+/** `commands` are functions instead of programs that cannot run here. */
+export async function openShell(settings: Record<string, string> = {}, commands = '') {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-docs-'));
   for (const name of CLONED) symlinkSync(join(root, name), join(folder, name));
   cpSync(join(root, CLIENT), join(folder, CLIENT), {
@@ -84,7 +59,6 @@ export async function openShell(
     ...settings,
   };
   const url = `http://127.0.0.1:${port}`;
-  const prelude = (withoutNpm ? WITHOUT_NPM : '') + commands + PRELUDE;
   const running = new Set<ChildProcess>();
   let server: Script | undefined;
 
@@ -120,7 +94,8 @@ export async function openShell(
       },
     };
   }
-  const bash = (script: string, input?: string) => start('bash', ['-c', prelude + script], {}, input);
+  const bash = (script: string, input?: string) =>
+    start('bash', ['-c', commands + PRELUDE + script], {}, input);
 
   async function stop({ child, ended }: Script): Promise<Result> {
     // Only to npm, as a service manager does: npm forwards it.
@@ -135,31 +110,35 @@ export async function openShell(
   return {
     folder,
     url,
-    run: (script, input) =>
+    run: (script: string, input?: string) =>
       bash(`${script}\n{ export -p; declare -f deskbell || :; } > '${folder}/.variables'\n`, input).ended,
+    /** Removes the variables. */
     forget: () => rmSync(join(folder, '.variables'), { force: true }),
-    node: (script, more) => start(process.execPath, ['--input-type=module', '--eval', script], more),
-    nodeFile(path, script, more) {
+    node: (script: string, more: Record<string, string>) =>
+      start(process.execPath, ['--input-type=module', '--eval', script], more),
+    /** Like `node`, from a file with this path in the folder. */
+    nodeFile(path: string, script: string, more: Record<string, string>) {
       writeFileSync(join(folder, path), script);
       return start(process.execPath, [path], more);
     },
-    async startServer(script) {
+    /** Runs in the background until the server responds; an earlier server is stopped first. */
+    async startServer(script: string) {
       await stopServer();
       server = bash(`exec ${script}`);
-      for (const deadline = Date.now() + READY_MAX_MS; ; await sleep(50)) {
-        const ready = await fetch(`${url}/readyz`).then(
+      const isReady = () =>
+        fetch(`${url}/readyz`).then(
           ({ ok }) => ok,
           () => false,
         );
-        if (ready) return;
-        if (server.child.exitCode !== null || Date.now() > deadline) {
-          const { stdout, stderr } = await stop(server);
-          assert.fail(`the server did not start:\n${stdout}${stderr}`);
-        }
+      for (const deadline = Date.now() + READY_MAX_MS; !(await isReady()); await sleep(50)) {
+        if (server.child.exitCode === null && Date.now() < deadline) continue;
+        const { stdout, stderr } = await stop(server);
+        assert.fail(`the server did not start:\n${stdout}${stderr}`);
       }
     },
     stopServer,
-    async startAndStop(script) {
+    /** Runs until its first line in the log, then stops it. It must exit with 0. */
+    async startAndStop(script: string) {
       const program = bash(`exec ${script}`);
       await program.prints(/^\{.*\}$/m);
       const { code, stderr } = await stop(program);
