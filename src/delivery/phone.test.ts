@@ -144,16 +144,4 @@ describe('any text as a phone number', () => {
     );
     assert.ok(numbers > 100, `${numbers} numbers`);
   });
-
-  it('is not read beyond the maximum length: a long text costs no more than a short one', () => {
-    for (const part of ['+', '0', '(', ' ', '1', '1 ', '+1 ext', '\u200b', '٠-']) {
-      const text = part.repeat(5_000_000 / part.length);
-      const before = process.cpuUsage();
-      for (let calls = 0; calls < 1000; calls += 1) assert.match(problemOf(text, 'US'), /longer than 64/);
-      // Reading 5 MB once takes a few milliseconds; a thousand times would take seconds. Not by the clock: on a busy
-      // machine this process may have to wait.
-      const { user, system } = process.cpuUsage(before);
-      assert.ok(user + system < 500_000, `${user + system} µs`);
-    }
-  });
 });

@@ -12,7 +12,7 @@ export async function freeze(postgres: Service): Promise<() => void> {
   const pids = [main, ...processes().flatMap(({ pid, parent }) => (parent === main ? [pid] : []))];
   await Promise.all(pids.map(stop));
   return () => {
-    for (const pid of pids.splice(0)) resume(pid);
+    for (const pid of pids.splice(0)) signal(pid, 'SIGCONT');
   };
 }
 
@@ -23,8 +23,6 @@ async function stop(pid: number): Promise<void> {
     await sleep(1);
   }
 }
-
-const resume = (pid: number) => signal(pid, 'SIGCONT');
 
 /** Returns false for a process that has ended. */
 function signal(pid: number, name: NodeJS.Signals): boolean {

@@ -5,7 +5,6 @@ import { type Merchant, useMerchant } from './merchants.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import type { CallOptions, Deskbell, Reply } from './server.ts';
 
-export const WEBHOOKS = '/api/v1/webhooks';
 /** The answer's own event only, so that a test knows what comes. */
 export const ANSWERED = { events: ['notification.answered'] };
 
@@ -34,7 +33,7 @@ export function useHooks(engine: Engine): Hooks {
     deskbell: {} as Deskbell,
     receiver: undefined as never,
     call: async (method, path, options = {}) =>
-      shop.deskbell.call(method, WEBHOOKS + path, { token: await shop.token(), ...options }),
+      shop.deskbell.call(method, `/api/v1/webhooks${path}`, { token: await shop.token(), ...options }),
     async add(body = {}) {
       const reply = await shop.post('/webhooks', { url: hooks.receiver.url, ...body });
       assert.equal(reply.status, 200, reply.text);

@@ -15,7 +15,7 @@ import { insertMerchant } from '../../src/merchants/store.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
 import { type Clock, createClock } from './server.ts';
 
-interface DeliveryRow {
+export interface DeliveryRow {
   key: string;
   state: string;
   reason: string | null;

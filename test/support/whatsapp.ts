@@ -3,7 +3,7 @@ import { after, afterEach, before, beforeEach } from 'node:test';
 import type { MerchantId } from '../../src/contract/ids.ts';
 import type { Engine, Queries } from '../../src/database/database.ts';
 import { DELIVERIES } from '../../src/delivery/queue/enqueue.ts';
-import { enqueue, makeQueuesDue } from './sending.ts';
+import { type DeliveryRow, enqueue, makeQueuesDue } from './sending.ts';
 import { type Deskbell, startDeskbell } from './server.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
@@ -36,14 +36,8 @@ interface PutOptions {
   abandoned?: boolean;
 }
 
-interface DeliveryRecord {
-  key: string;
-  state: string;
+interface DeliveryRecord extends DeliveryRow {
   waiting_for: string | null;
-  reason: string | null;
-  attempts: number;
-  due_at: string;
-  last_code: string | null;
   channel_message_id: string | null;
 }
 

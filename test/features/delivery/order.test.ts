@@ -141,22 +141,4 @@ onEachEngine('messages of one merchant', (engine) => {
     for (const n of range(0, 4))
       assert.deepEqual(accepted.get(`${phoneOf(100 + n)} reply`), range(0, 12).map(String));
   });
-
-  it('that are retried by hand come before later ones that are still queued', async () => {
-    const recipient = phoneOf(77);
-    receiver.answer = refuse;
-    const [id] = await put({ recipient, content: 'one' });
-    for (let n = 0; n < 10; n += 1) await later(2 * DAY_SECONDS);
-    await put({ recipient, content: 'two' }, { recipient, content: 'three' });
-    // The second is due earlier than the first. Only the order of the queue puts the first before it.
-    await later(1);
-    const token = await first.signIn();
-    const retried = await first.call('POST', `/api/v1/delivery/${id}/retry`, { token });
-    assert.equal(retried.status, 200, retried.text);
-    await later(0);
-    receiver.answer = accept;
-    const before = receiver.received.length;
-    await finish();
-    assert.deepEqual(receiver.received.slice(before).map(contentOf), ['one', 'two', 'three']);
-  });
 });

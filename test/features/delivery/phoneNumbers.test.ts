@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { listConversations } from '../../../src/conversations/store.ts';
 import { updateMerchant } from '../../../src/merchants/store.ts';
 import { run, settingsOf } from '../../support/command.ts';
-import { type Merchant, newMerchant, useMerchant } from '../../support/merchants.ts';
+import { type Merchant, useMerchant } from '../../support/merchants.ts';
 import { assertError, onEachEngine } from '../../support/server.ts';
 
 /** Asks from this number, answers, and returns the delivery when all messages are sent. */
@@ -19,8 +16,7 @@ async function answerTo(shop: Merchant, lead_phone: string, answer = 'Here.') {
 
 describe('a merchant’s country', () => {
   const shop = useMerchant('sqlite');
-  const command = (args: readonly string[], settings = {}) =>
-    run(args, { env: { ...settingsOf(shop.deskbell), ...settings } });
+  const command = (args: readonly string[]) => run(args, { env: settingsOf(shop.deskbell) });
 
   it('is set, changed and removed on the command line', async () => {
     for (const [country, expected] of [
@@ -42,28 +38,6 @@ describe('a merchant’s country', () => {
     }
     const { stdout } = await command(['merchant', 'list']);
     assert.match(stdout, /^ID +NAME +COUNTRY +ANSWERS SENT BY .*\n1 +\S.* ES +deskbell /s);
-  });
-
-  it('is what an import completes numbers with, or else DEFAULT_COUNTRY', async () => {
-    const american = await newMerchant(shop.deskbell);
-    await updateMerchant(shop.deskbell.database, american.id, { country: 'US' });
-    const nowhere = await newMerchant(shop.deskbell);
-    const file = join(shop.deskbell.config.dataDir, 'numbers.csv');
-    writeFileSync(file, 'reference,name,phone\na,Ana,(415) 555-2671\nb,Ben,call me\n');
-    const noCountry = 'Line 2: phone has no country code; write it with + and the country code in front.';
-    for (const [{ id }, settings, problems, phones] of [
-      [american, { DEFAULT_COUNTRY: 'ES' }, [], ['+14155552671']],
-      [nowhere, {}, [noCountry], []],
-      [nowhere, { DEFAULT_COUNTRY: 'us' }, [], ['+14155552671']],
-    ] as const) {
-      const done = await command(['conversation', 'import', file, '--merchant', `${id}`], settings);
-      assert.deepEqual(done.stderr.trim().split('\n'), [...problems, 'Line 3: phone is not a phone number.']);
-      const stored = await listConversations(shop.deskbell.database, id, { afterId: 0, limit: 100 });
-      assert.deepEqual(
-        stored.flatMap(({ reference, customer_phone }) => (reference === null ? [] : [customer_phone])),
-        phones,
-      );
-    }
   });
 });
 

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { EventSource } from 'eventsource';
 import { EVENTS, type Listener, listen } from '../../support/listening.ts';
 import { useMerchant } from '../../support/merchants.ts';
-import { assertError, onEachEngine, raise, startSecondServer, useDeskbell } from '../../support/server.ts';
+import { assertError, onEachEngine, raise, useDeskbell } from '../../support/server.ts';
 import { until } from '../../support/shops.ts';
 
 const idIn = ({ data }: { data: string }): number => JSON.parse(data).data.notification_id;
@@ -177,19 +177,6 @@ onEachEngine('the event stream', (engine) => {
       assert.deepEqual(told, [id]);
     } finally {
       source.close();
-    }
-  });
-
-  it('reports a change in another process at once', { skip: engine === 'sqlite' }, async () => {
-    const second = await startSecondServer(shop.deskbell);
-    try {
-      const token = await shop.token();
-      const listener = await listen(second, token);
-      await shop.raise();
-      await listener.next('inbox');
-      listener.stop();
-    } finally {
-      await second.close();
     }
   });
 });

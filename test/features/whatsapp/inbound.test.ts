@@ -3,19 +3,12 @@ import { it } from 'node:test';
 import { openVault } from '../../../src/auth/vault.ts';
 import { customerMessages } from '../../../src/conversations/received.ts';
 import { upsertConversation } from '../../../src/conversations/store.ts';
-import { removeExpired } from '../../../src/database/expiry.ts';
 import { createChannels } from '../../../src/delivery/channels/merchantChannels.ts';
-import {
-  EXPIRING_UPDATES,
-  type InboundParts,
-  processInbound,
-} from '../../../src/delivery/channels/whatsapp/inbound.ts';
+import { type InboundParts, processInbound } from '../../../src/delivery/channels/whatsapp/inbound.ts';
 import { createLogger } from '../../../src/log.ts';
 import { onEachEngine } from '../../support/server.ts';
 import { AURORA_ID } from '../../support/shops.ts';
 import { newPhone, useWhatsApp } from '../../support/whatsapp.ts';
-
-const DAY_SECONDS = 24 * 3600;
 
 onEachEngine('an update from WhatsApp’s webhook', (engine) => {
   // Only this test processes updates.
@@ -81,22 +74,5 @@ onEachEngine('an update from WhatsApp’s webhook', (engine) => {
     await Promise.all([work(), work(), work(), work()]);
     assert.deepEqual(await figures(), [0, 1, 1]);
     assert.ok(!deskbell.logged.join('').includes('All or nothing'));
-  });
-
-  it('is stored as long as Meta may repeat it, and no longer', async () => {
-    const { deskbell, meta } = whatsapp;
-    const { database, clock } = deskbell;
-    const removeOld = async () => {
-      for (const expiring of EXPIRING_UPDATES) await removeExpired(database, expiring, clock.now());
-    };
-    const before = await count('inbound_updates');
-    await clock.advance(8 * DAY_SECONDS - 60);
-    await removeOld();
-    assert.equal(await count('inbound_updates'), before);
-    await meta.customerWrites(newPhone());
-    await clock.advance(9 * DAY_SECONDS);
-    await removeOld();
-    // This one is not processed yet.
-    assert.deepEqual([await count('inbound_updates'), await count('customer_windows')], [1, 0]);
   });
 });

@@ -12,13 +12,10 @@ export interface Meta {
   statuses: Status[];
   /** The error code for a request that only reads the number. */
   readsFailWith: number | undefined;
-  /** The templates of the business account, as Meta lists them. */
   templates: MetaTemplate[];
-  /** All accepted messages, in order. */
   accepted: Accepted[];
   /** The error codes it refused requests with, in order. */
   refused: number[];
-  /** How often each key was accepted. */
   tally(): Map<string, number>;
   /** How many requests are open without an answer. */
   holding(): number;
@@ -26,7 +23,6 @@ export interface Meta {
   next(...faults: Fault[]): void;
   /** Reports a message of the customer, which opens the 24-hour window. */
   customerWrites(phone: string, message?: Record<string, unknown>): Promise<void>;
-  /** Reports a status, once per call. */
   report(
     message: Pick<Accepted, 'wamid' | 'key' | 'to'>,
     status: Status,
