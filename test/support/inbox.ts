@@ -4,8 +4,6 @@ import { indexNext } from '../../src/notifications/inbox/search/indexer.ts';
 import type { Merchant } from './merchants.ts';
 import type { CallOptions, Deskbell, Reply } from './server.ts';
 
-export const INBOX = '/api/v1/inbox';
-
 export const idsIn = ({ items }: { items: { id: number }[] }): number[] => items.map(({ id }) => id);
 
 /** Does what a worker does, until nothing is left. */

@@ -3,8 +3,6 @@ import type { Turn } from '../../src/contract/timeline.ts';
 import type { Merchant } from './merchants.ts';
 import type { CallOptions } from './server.ts';
 
-export const CONVERSATIONS = '/api/v1/conversation';
-
 /** The conversations of a merchant, who may be opened later, and what a person does in them. */
 export function talkingOf(shop: Merchant) {
   const pathOf = (id: number) => `/conversation/${id}`;
