@@ -46,7 +46,7 @@ export const FAILURES_MAX = 10;
 /** From one address group for all accounts: an office with many people has one address. */
 const ADDRESS_FAILURES_MAX = 100;
 /** For one account from all address groups: 2,400 guesses a day, no matter how many addresses an attacker has. */
-export const ACCOUNT_FAILURES_MAX = 100;
+const ACCOUNT_FAILURES_MAX = 100;
 
 /** Limits for failed sign-ins. Others can use up the last two, so they do not apply at a known place. */
 const LIMITS = [
