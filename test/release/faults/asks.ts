@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findProgram, type Service, startPostgres } from '../../../scripts/services.ts';
 import { readConfig } from '../../../src/config.ts';
+import type { Database } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { newSecretKey } from '../../../src/secrets.ts';
 import { createTestDatabase } from '../../support/databases.ts';
 import { AURORA, call } from '../../support/server.ts';
 import { ASK, type Asked, runAsk, type Tokens } from './asks/assistants.ts';
-import { type Client, createClient } from './asks/client.ts';
+import { startEndpoint } from './asks/endpoint.ts';
 import { type ReadEvent, type Reader, readLog, startLogReader, startStreamReader } from './asks/readers.ts';
+import { anyOf, type Client, createClient } from './client.ts';
+import { shortenWaits, type WaitLimits } from './disturbances.ts';
 import { type Fault, type Finding, none } from './fault.ts';
 import { type KillableServer, startKillableServer } from './servers.ts';
 
@@ -17,23 +20,37 @@ interface Options {
   outages: number;
   assistants: number;
   asksMin: number;
+  waits: WaitLimits;
 }
 
 const SIZES: Record<'short' | 'full', Options> = {
-  short: { kills: 2, outages: 1, assistants: 8, asksMin: 20 },
-  full: { kills: 30, outages: 6, assistants: 16, asksMin: 500 },
+  short: {
+    kills: 2,
+    outages: 1,
+    assistants: 8,
+    asksMin: 20,
+    waits: { retryMs: 200, settleMs: 2000, leaseMs: 2000 },
+  },
+  full: {
+    kills: 30,
+    outages: 6,
+    assistants: 16,
+    asksMin: 500,
+    // The lease stays longer than any attempt.
+    waits: { retryMs: 500, settleMs: 4000, leaseMs: 13_000 },
+  },
 };
 const DISTURB_AFTER_MS = [200, 1000] as const;
 const OUTAGE_MS = [300, 2000] as const;
 const READERS_OF_EACH_KIND = 3;
 /** What a reader has not got by then counts as missed. */
-const GIVE_UP_MS = 60_000;
+const GIVE_UP_MS = 90_000;
 
 const between = ([from, to]: readonly [number, number]) => from + Math.random() * (to - from);
 
 export const asks: Fault = {
   name: 'asks',
-  title: 'servers are killed and PostgreSQL fails while assistants ask, wait and read events',
+  title: 'servers are killed and PostgreSQL fails while assistants ask, wait and get events',
   engines: ['sqlite', 'postgres'],
   async run(engine, size) {
     const options = SIZES[size];
@@ -50,16 +67,23 @@ export const asks: Fault = {
       LOG_LEVEL: 'silent',
       RATE_LIMIT_PER_MINUTE: '0',
       ACCESS_TOKEN_TTL_SECONDS: '86400',
+      WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true',
     };
     const servers: KillableServer[] = [];
-    const readers: Reader[] = [];
-    const client = createClient(servers);
+    const running: { stop(): Promise<void> }[] = [];
+    let database: Database | undefined;
+    const client = createClient(servers, { retryMs: 100, databaseFails: true });
     try {
       for (let n = isPostgres ? 2 : 1; n > 0; n -= 1) servers.push(await startKillableServer(env));
       const tokens = await createTokens(servers[0]!);
-      for (let n = 0; n < READERS_OF_EACH_KIND; n += 1) {
-        readers.push(startLogReader(servers, tokens.key), startStreamReader(servers, tokens.key));
-      }
+      const endpoint = await startEndpoint(servers[0]!, tokens.owner);
+      database = await openDatabase(readConfig(env), 'command');
+      running.push(endpoint, shortenWaits(database, options.waits));
+      const readers = Array.from({ length: READERS_OF_EACH_KIND }, () => [
+        startLogReader(servers, tokens.key),
+        startStreamReader(servers, tokens.key),
+      ]).flat();
+      running.push(...readers);
       const asked: Asked[] = [];
       let disturbed = false;
       const assistants = Promise.all(
@@ -75,19 +99,24 @@ export const asks: Fault = {
       });
       await assistants;
       const log = await readLog(client, tokens.key);
-      await waitUntilRead(readers, log.length);
+      const last = log.at(-1)?.id ?? 0;
+      const areAllTold = () =>
+        readers.every(({ events }) => (events.at(-1)?.id ?? 0) >= last) && endpoint.lost(log) === 0;
+      for (const giveUpAt = Date.now() + GIVE_UP_MS; !areAllTold() && Date.now() < giveUpAt; await sleep(50));
       return [
         { what: 'kills', value: options.kills },
         ...(postgres ? [{ what: 'times that PostgreSQL was stopped', value: options.outages }] : []),
         { what: 'requests repeated', value: client.repeated(), atLeast: 1 },
-        ...(await askFindings(env, client, tokens, asked)),
+        ...(await askFindings(database, client, tokens, asked)),
         ...logFindings(log, asked),
         ...readerFindings(log, readers),
+        ...endpoint.findings(log),
       ];
     } finally {
       client.stop();
-      await Promise.all(readers.map((reader) => reader.stop()));
+      await Promise.all(running.map((part) => part.stop()));
       await Promise.all(servers.map((server) => server.stop()));
+      await database?.close();
       await postgres?.stop();
       await remove();
     }
@@ -109,7 +138,7 @@ async function disturb(
   const every = Math.ceil(kills / outages);
   for (let n = 0; n < kills; n += 1) {
     await sleep(between(DISTURB_AFTER_MS));
-    await servers[Math.floor(Math.random() * servers.length)]!.killAndRestart();
+    await anyOf(servers).killAndRestart();
     if (!postgres || (n + 1) % every !== 0) continue;
     await sleep(between(DISTURB_AFTER_MS));
     await postgres.halt('SIGQUIT');
@@ -118,30 +147,20 @@ async function disturb(
   }
 }
 
-async function waitUntilRead(readers: readonly Reader[], last: number): Promise<void> {
-  for (const giveUpAt = Date.now() + GIVE_UP_MS; Date.now() < giveUpAt; await sleep(50)) {
-    if (readers.every(({ events }) => (events.at(-1)?.id ?? 0) >= last)) return;
-  }
-}
-
 async function askFindings(
-  env: Record<string, string>,
+  database: Database,
   client: Client,
   { key: token }: Tokens,
   asked: readonly Asked[],
 ): Promise<Finding[]> {
   let lost = 0;
   for (const { id, reference } of asked) {
-    const { json } = await client.send('GET', `${ASK}/${id}`, {
-      token,
-      performed: ({ status }) => status === 404,
-    });
+    const { json } = await client.send('GET', `${ASK}/${id}`, { token });
     if (json.reference !== reference) lost += 1;
   }
-  const database = await openDatabase(readConfig(env), 'command');
-  const stored = await database
-    .one<{ asks: number }>(`select count(*) as asks from asks where reference like 'ask-%'`)
-    .finally(() => database.close());
+  const stored = await database.one<{ asks: number }>(
+    `select count(*) as asks from asks where reference like 'ask-%'`,
+  );
   const answers = asked.filter(({ answer }) => answer !== undefined);
   const others = asked.filter(({ answer }) => answer === undefined);
   const isWrong = ({ heard, answer, reference }: Asked) =>

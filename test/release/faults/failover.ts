@@ -3,7 +3,14 @@ import { findProgram, type Service, startPostgres } from '../../../scripts/servi
 import { freeze } from '../../support/freezing.ts';
 import { runAsAdmin, setSetting } from './admin.ts';
 import { type Fault, type Finding, none } from './fault.ts';
-import { type Load, recoverySeconds, slowestMs, startLoad, waitForRecovery, writesDone } from './load.ts';
+import {
+  interruptionFindings,
+  type Load,
+  refusedCount,
+  startLoad,
+  waitForRecovery,
+  writesDone,
+} from './load.ts';
 import { type Pair, startPair } from './pair.ts';
 
 const RECOVERY_MAX_S = 10;
@@ -56,9 +63,8 @@ export const failover: Fault = {
       const joined = await start({ port: Number(new URL(old.url).port), standbyOf: primary.url });
       await replicateSynchronously(primary);
       await load.stop();
-      const failed = load.requests.filter(({ done }) => !done).length;
       findings.push({
-        ...none(`${title}: requests that failed while it rejoined as a standby`, failed),
+        ...none(`${title}: requests that failed while it rejoined as a standby`, refusedCount(load)),
         dependsOnSpeed: true,
       });
       return joined;
@@ -108,21 +114,13 @@ export const failover: Fault = {
   },
 };
 
-function takeOverFindings(title: string, load: Load, promotedAt: number): Finding[] {
-  const [write] = writesDone(load, promotedAt);
-  const refused = load.requests.filter(({ done }) => !done).length;
+function takeOverFindings(title: string, load: Load, since: number): Finding[] {
+  const [write] = writesDone(load, since);
   return [
-    { what: `${title}: requests refused`, value: refused, atLeast: 1 },
-    { what: `${title}: slowest request`, value: slowestMs(load), unit: 'ms', atMost: 5000 },
+    ...interruptionFindings(title, load, { since, what: 'the promotion', maxS: RECOVERY_MAX_S }),
     {
       what: `${title}: from the promotion to the first acknowledged write`,
-      value: write === undefined ? Number.NaN : (write.startedAt + write.ms - promotedAt) / 1000,
-      unit: 's',
-      atMost: RECOVERY_MAX_S,
-    },
-    {
-      what: `${title}: from the promotion until 95% of requests succeed`,
-      value: recoverySeconds(load, promotedAt),
+      value: write === undefined ? Number.NaN : (write.startedAt + write.ms - since) / 1000,
       unit: 's',
       atMost: RECOVERY_MAX_S,
     },

@@ -18,12 +18,11 @@ const mustRun = (program: string, ...args: string[]) => {
   if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
 };
 
-const limitFiles = (pid: number, bytes: '0' | 'unlimited') =>
-  mustRun('prlimit', '--pid', String(pid), `--fsize=${bytes}:unlimited`);
-
 /** Forbids the process to make files larger. Needs no special rights. */
 export function folderWithQuota(): LimitedFolder {
   const folder = newFolder();
+  const limitFiles = (pid: number, bytes: '0' | 'unlimited') =>
+    mustRun('prlimit', '--pid', String(pid), `--fsize=${bytes}:unlimited`);
   return {
     kind: 'quota',
     folder,
@@ -33,32 +32,10 @@ export function folderWithQuota(): LimitedFolder {
   };
 }
 
-/** Both in one folder, in turn: the quota, then the full disk. Without the rights for a disk, only the quota. */
-export function folderWithBothLimits(): LimitedFolder {
-  const disk = folderOnSmallDisk();
-  if (!disk) return folderWithQuota();
-  let times = 0;
-  return {
-    ...disk,
-    kind: 'quota and full disk',
-    fill(pid) {
-      times += 1;
-      if (times % 2 === 1) limitFiles(pid, '0');
-      else disk.fill(pid);
-    },
-    free(pid) {
-      limitFiles(pid, 'unlimited');
-      disk.free(pid);
-    },
-  };
-}
-
 const DISK_MB = 24;
 
 /** A small disk that can be filled. Only root can mount one; otherwise the result is undefined. */
-export function folderOnSmallDisk():
-  | (LimitedFolder & { makeReadOnly(): void; makeWritable(): void })
-  | undefined {
+export function folderOnSmallDisk(): LimitedFolder | undefined {
   const folder = newFolder();
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'tmpfs', folder]);
   if (status !== 0) {
@@ -77,22 +54,17 @@ export function folderOnSmallDisk():
     folder,
     fill() {
       const file = openSync(filler, 'w');
-      try {
-        for (const bytes of [64 * 1024, 4096]) {
-          const block = Buffer.alloc(bytes, 'x');
-          try {
-            for (;;) writeSync(file, block);
-          } catch {
-            // Full, except for less than a block.
-          }
+      for (const bytes of [64 * 1024, 4096]) {
+        const block = Buffer.alloc(bytes, 'x');
+        try {
+          for (;;) writeSync(file, block);
+        } catch {
+          // Full, except for less than a block.
         }
-      } finally {
-        closeSync(file);
       }
+      closeSync(file);
     },
     free: () => rmSync(filler, { force: true }),
-    makeReadOnly: () => mustRun('mount', '-o', 'remount,ro', folder),
-    makeWritable: () => mustRun('mount', '-o', 'remount,rw', folder),
     remove() {
       process.off('exit', remove);
       remove();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../src/database/database.ts';
 import { AURORA, type CallOptions, call, NOTIFICATIONS, OPERATOR, type Reply } from '../../support/server.ts';
+import type { Finding } from './fault.ts';
 
 /** Ordinary traffic of a merchant, and its outcome. */
 export interface Load {
@@ -50,6 +51,15 @@ export async function startLoad({
   const { access_token: token, refresh_token: refreshToken } = login.json;
   const load: Omit<Load, 'stop'> = { requests: [], raised: new Map(), answered: new Map(), wrong: [] };
   let stopped = false;
+  const requests: Record<Kind, (open: string | undefined, text: string) => [string, string, CallOptions]> = {
+    list: () => ['GET', `${NOTIFICATIONS}/?limit=20`, { token }],
+    me: () => ['GET', '/api/v1/auth/me', { token }],
+    request: (_, text) => ['POST', `${NOTIFICATIONS}/request`, { token, body: questionWith(text) }],
+    inbox: () => ['GET', '/api/v1/inbox?tab=open&limit=20', { token }],
+    answer: (open, text) => ['POST', `${open}/answer`, { token, body: { answer: text } }],
+    refresh: () => ['POST', '/api/v1/auth/refresh', { body: { refresh_token: refreshToken } }],
+    login: () => ['POST', '/api/v1/auth/login', { body: other }],
+  };
 
   async function client(name: number): Promise<void> {
     let open: string | undefined;
@@ -57,9 +67,8 @@ export async function startLoad({
       const kind = ROUND[count % ROUND.length]!;
       if (kind === 'answer' && open === undefined) continue;
       const text = `${kind} ${name}-${count}`;
-      const request = requestOf(kind, { token, refreshToken, open, text, other });
       const startedAt = performance.now();
-      const reply = await call(urls[count % urls.length]!, ...request).catch((error) => {
+      const reply = await call(urls[count % urls.length]!, ...requests[kind](open, text)).catch((error) => {
         load.wrong.push(`${kind}: ${error.cause ?? error}`);
       });
       const done = reply?.status === 200;
@@ -84,38 +93,11 @@ export async function startLoad({
   };
 }
 
-interface RequestInput {
-  token: string;
-  refreshToken: string;
-  open: string | undefined;
-  text: string;
-  other: Credentials | undefined;
-}
-
-function requestOf(
-  kind: Kind,
-  { token, refreshToken, open, text, other }: RequestInput,
-): [string, string, CallOptions] {
-  switch (kind) {
-    case 'list':
-      return ['GET', `${NOTIFICATIONS}/?limit=20`, { token }];
-    case 'me':
-      return ['GET', '/api/v1/auth/me', { token }];
-    case 'request': {
-      const context = { question: text, lead_phone: '+34611550101' };
-      const body = { notification_type: 'user_question_request', conversation_id: 1, context };
-      return ['POST', `${NOTIFICATIONS}/request`, { token, body }];
-    }
-    case 'inbox':
-      return ['GET', '/api/v1/inbox?tab=open&limit=20', { token }];
-    case 'answer':
-      return ['POST', `${open}/answer`, { token, body: { answer: text } }];
-    case 'refresh':
-      return ['POST', '/api/v1/auth/refresh', { body: { refresh_token: refreshToken } }];
-    case 'login':
-      return ['POST', '/api/v1/auth/login', { body: other }];
-  }
-}
+const questionWith = (question: string) => ({
+  notification_type: 'user_question_request',
+  conversation_id: 1,
+  context: { question, lead_phone: '+34611550101' },
+});
 
 /** As the API promises it for an unavailable database. */
 const isRefusal = ({ status, headers, json }: Reply): boolean =>
@@ -123,14 +105,33 @@ const isRefusal = ({ status, headers, json }: Reply): boolean =>
   json?.code === 'SERVICE_UNAVAILABLE' &&
   /^[1-9]\d*$/.test(headers.get('retry-after') ?? '');
 
+export const refusedCount = ({ requests }: Load): number => requests.filter(({ done }) => !done).length;
+
 export const slowestMs = ({ requests }: Load): number => Math.max(...requests.map(({ ms }) => ms));
 
 const WINDOW_MS = 1000;
 const SUCCESS_SHARE = 0.95;
 const GIVE_UP_MS = 15_000;
+const SLOWEST_MAX_MS = 5000;
+
+/** How an interruption looked to the clients that the load stands for. */
+export const interruptionFindings = (
+  title: string,
+  load: Load,
+  { since, what, maxS }: { since: number; what: string; maxS: number },
+): Finding[] => [
+  { what: `${title}: requests refused`, value: refusedCount(load), atLeast: 1 },
+  { what: `${title}: slowest request`, value: slowestMs(load), unit: 'ms', atMost: SLOWEST_MAX_MS },
+  {
+    what: `${title}: from ${what} until 95% of requests succeed`,
+    value: recoverySeconds(load, since),
+    unit: 's',
+    atMost: maxS,
+  },
+];
 
 /** Seconds until 95% of the requests that started within one second succeed. NaN: never. */
-export function recoverySeconds({ requests }: Load, since: number): number {
+function recoverySeconds({ requests }: Load, since: number): number {
   const later = requests
     .filter(({ startedAt }) => startedAt >= since)
     .sort((a, b) => a.startedAt - b.startedAt);

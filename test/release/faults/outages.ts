@@ -3,7 +3,7 @@ import { findProgram, type Service, startPostgres } from '../../../scripts/servi
 import { freeze } from '../../support/freezing.ts';
 import { setSetting } from './admin.ts';
 import type { Fault, Finding } from './fault.ts';
-import { type Load, recoverySeconds, slowestMs, startLoad, waitForRecovery } from './load.ts';
+import { interruptionFindings, type Load, refusedCount, startLoad, waitForRecovery } from './load.ts';
 import { startPair } from './pair.ts';
 import { type LoopbackProxy, startProxy } from './proxy.ts';
 
@@ -60,8 +60,7 @@ export const outages: Fault = {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: size === 'full' });
     const network = await startProxy([Number(new URL(postgres.url).port)]);
     const address = postgres.url.replace(/:\d+\//, `:${network.port}/`);
-    // Nothing is measured at the third server here: it is a part of the load.
-    const pair = await startPair(address, size === 'full' ? 20 : undefined).catch(async (error) => {
+    const pair = await startPair(address).catch(async (error) => {
       await network.close();
       await postgres.stop();
       throw error;
@@ -84,16 +83,8 @@ export const outages: Fault = {
         const backAt = performance.now();
         await waitForRecovery(load, backAt);
         await load.stop();
-        const refused = load.requests.filter(({ done }) => !done).length;
         findings.push(
-          { what: `${title}: requests refused`, value: refused, atLeast: 1 },
-          { what: `${title}: slowest request`, value: slowestMs(load), unit: 'ms', atMost: 5000 },
-          {
-            what: `${title}: from its return until 95% of requests succeed`,
-            value: recoverySeconds(load, backAt),
-            unit: 's',
-            atMost: RECOVERY_MAX_S,
-          },
+          ...interruptionFindings(title, load, { since: backAt, what: 'its return', maxS: RECOVERY_MAX_S }),
           await pair.measureNotified(title),
         );
       }
@@ -109,10 +100,9 @@ export const outages: Fault = {
 };
 
 /** Waits until the outage has affected at least one request. */
-async function waitForRefusal({ requests }: Load): Promise<void> {
-  for (const giveUpAt = Date.now() + 30_000; Date.now() < giveUpAt; await sleep(20)) {
-    if (requests.some(({ done }) => !done)) return;
-  }
+async function waitForRefusal(load: Load): Promise<void> {
+  for (const giveUpAt = Date.now() + 30_000; Date.now() < giveUpAt; await sleep(20))
+    if (refusedCount(load) > 0) return;
 }
 
 async function halt(postgres: Service, signal: NodeJS.Signals): Promise<() => Promise<void>> {

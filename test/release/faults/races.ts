@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { readConfig } from '../../../src/config.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
@@ -53,7 +54,9 @@ export const races: Fault = {
         if (won.length !== 1) notOneWinner += 1;
         else winners.set(Number(address.split('/').at(-1)), `Answer ${won[0]}.`);
         unavailable += replies.filter(({ json }) => json.code === 'SERVICE_UNAVAILABLE').length;
-        const wrongReplies = replies.filter((reply) => reply.status !== 200 && !isRefusal(outcome(reply)));
+        const wrongReplies = replies.filter(
+          (reply) => reply.status !== 200 && !isDeepStrictEqual(outcome(reply), REFUSAL),
+        );
         unexpected += wrongReplies.length;
         for (const { status, text } of wrongReplies.slice(0, 3))
           console.error(`round ${round}: ${status} ${text}`);
@@ -75,25 +78,17 @@ export const races: Fault = {
   },
 };
 
-const isRefusal = (reply: Record<string, unknown>): boolean =>
-  Object.keys(reply).length === 3 &&
-  reply.status === REFUSAL.status &&
-  reply.code === REFUSAL.code &&
-  reply.detail === REFUSAL.detail;
-
 /** How many notifications have the winner's answer, and how many have exactly one message with it. */
 async function countStored(database: Database, winners: ReadonlyMap<number, string>) {
   const stored = { answers: 0, deliveries: 0 };
   for (const [id, answer] of winners) {
-    const row = await database.one<{ answer: string }>('select answer from notifications where id = $1', [
-      id,
-    ]);
-    if (JSON.parse(row?.answer ?? '{}').answer === answer) stored.answers += 1;
-    const messages = await database.all<{ content: string }>(
-      'select content from deliveries where notification_id = $1',
+    const [row, ...others] = await database.all<{ answer: string; content: string }>(
+      `select n.answer, d.content from notifications n
+        left join deliveries d on d.merchant_id = n.merchant_id and d.notification_id = n.id where n.id = $1`,
       [id],
     );
-    if (messages.length === 1 && messages[0]!.content === answer) stored.deliveries += 1;
+    if (JSON.parse(row?.answer ?? '{}').answer === answer) stored.answers += 1;
+    if (row?.content === answer && others.length === 0) stored.deliveries += 1;
   }
   return stored;
 }

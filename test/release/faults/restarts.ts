@@ -8,7 +8,7 @@ import { type Serving, serve } from '../../support/process.ts';
 import { AURORA, call } from '../../support/server.ts';
 import { findNginx, startNginx, type TestProxy } from '../deploy/proxies.ts';
 import { type Fault, none } from './fault.ts';
-import { countLost, slowestMs, startLoad } from './load.ts';
+import { countLost, refusedCount, slowestMs, startLoad } from './load.ts';
 
 interface RestartOptions {
   restarts: number;
@@ -67,13 +67,12 @@ export const restarts: Fault = {
         servers[index] = await start(ports[index]!);
       }
       await Promise.all([load.stop(), streams.stop()]);
-      const failed = load.requests.filter(({ done }) => !done).length;
       for (const line of [...load.wrong, ...streams.failed].slice(0, 5)) console.error(line);
       return [
         { what: 'restarts', value: options.restarts, atLeast: options.restarts },
         none('… that did not end with code 0', unclean),
         { what: 'requests', value: load.requests.length, atLeast: 100 * options.restarts },
-        none('… that failed', failed),
+        none('… that failed', refusedCount(load)),
         { what: '… the slowest', value: slowestMs(load), unit: 'ms' },
         {
           what: 'event streams that ended and were reopened',

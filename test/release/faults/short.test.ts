@@ -5,8 +5,7 @@ import { engines } from '../../support/databases.ts';
 import { FAULTS } from './all.ts';
 import { holds, lineOf, mayRetry } from './fault.ts';
 
-// That of the alerts runs Prometheus, which has no short version.
-for (const { name, title, engines: faultEngines, run } of FAULTS.filter((one) => one.name !== 'alerts')) {
+for (const { name, title, engines: faultEngines, run } of FAULTS) {
   for (const engine of engines.filter((one) => faultEngines.includes(one))) {
     it(`${name}: ${title} (${engine})`, { timeout: 600_000 }, async () => {
       let findings = await run(engine, 'short');

@@ -1,116 +1,124 @@
 import { connect } from 'node:net';
+import { ERROR_CODES, type ErrorCode, isFailure } from '../../../../src/errors.ts';
 
-/** Bytes to send on a new connection, and the answers to expect. */
+/** Bytes to send on a new connection. */
 export interface Attack {
   bytes: Buffer;
-  /** The methods of the requests in it; each must be answered. Empty if it is not HTTP. */
-  methods: readonly string[];
-  /** The bytes end before the request does, so the sender closes the connection after a while. */
+  /** Absent if it may not be HTTP. */
+  method?: string;
+  /** The bytes may end before the request does, so the sender closes the connection after a while. */
   half: boolean;
 }
 
-export interface Answer {
-  status: number;
-  headers: ReadonlyMap<string, string>;
-  body: string;
-}
-
-export interface Exchanged {
-  answers: Answer[];
-  /** Received bytes that are not an answer. */
-  rest: string;
-  end: 'answered' | 'closed' | 'timeout';
-}
+/** What must never happen, with any request. */
+export const PROBLEMS = {
+  internalError: 'responses with an internal error',
+  leak: 'responses that leak information',
+  malformed: 'errors without the documented body',
+  noAnswer: 'requests without a response',
+} as const;
+export type Problem = keyof typeof PROBLEMS;
 
 const TIMEOUT_MS = 10_000;
 /** Long enough for the server to send an error first. */
 const CLOSE_AFTER_MS = 100;
 
-/** Sends the attack and reads until each request is answered or the server closes the connection. */
-export function exchange(port: number, { bytes, methods, half }: Attack): Promise<Exchanged> {
+/** Sends the attack and reads one answer. Returns what is wrong with it, if anything. */
+export async function findProblem(port: number, attack: Attack): Promise<[Problem, string] | undefined> {
+  const { text, end } = await exchange(port, attack);
+  const answer = answerIn(text, attack, end === 'closed');
+  if (answer) return problemOf(answer);
+  const isExpected = end === 'closed' && (attack.half || !attack.method);
+  return isExpected ? undefined : ['noAnswer', `${end}: ${text.slice(0, 200)}`];
+}
+
+function exchange(
+  port: number,
+  attack: Attack,
+): Promise<{ text: string; end: 'answered' | 'closed' | 'timeout' }> {
   return new Promise((resolve) => {
-    const answers: Answer[] = [];
-    let received: Buffer = Buffer.alloc(0);
+    const received: Buffer[] = [];
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    const finish = (end: Exchanged['end']) => {
+    const text = () => Buffer.concat(received).toString('latin1');
+    const finish = (end: 'answered' | 'closed' | 'timeout') => {
       clearTimeout(timeout);
       clearTimeout(close);
       // Without a reset, each of thousands of connections would hold its port for a minute.
       socket.resetAndDestroy();
-      resolve({ answers, rest: received.toString('latin1'), end });
+      resolve({ text: text(), end });
     };
-    const close = setTimeout(() => half && socket.end(), CLOSE_AFTER_MS);
+    const close = setTimeout(() => attack.half && socket.end(), CLOSE_AFTER_MS);
     const timeout = setTimeout(finish, TIMEOUT_MS, 'timeout');
     socket.on('error', () => {});
-    socket.on('close', () => {
-      // A body without a length ends with the connection.
-      const last = takeAnswer(received, methods[answers.length], true);
-      if (last) {
-        answers.push(last.answer);
-        received = last.rest;
-      }
-      finish(answers.length > 0 && answers.length >= methods.length ? 'answered' : 'closed');
-    });
+    socket.on('close', () => finish('closed'));
     socket.on('data', (part) => {
-      received = Buffer.concat([received, part]);
-      for (;;) {
-        const taken = takeAnswer(received, methods[answers.length], false);
-        if (!taken) return;
-        received = taken.rest;
-        // A status below 200 comes before the real answer.
-        if (taken.answer.status >= 200) answers.push(taken.answer);
-        if (methods.length > 0 && answers.length === methods.length) return finish('answered');
-      }
+      received.push(part);
+      if (answerIn(text(), attack, false)) finish('answered');
     });
-    socket.write(bytes);
+    socket.write(attack.bytes);
   });
 }
 
-function takeAnswer(
-  received: Buffer,
-  method: string | undefined,
-  closed: boolean,
-): { answer: Answer; rest: Buffer } | undefined {
-  const headEnd = received.indexOf('\r\n\r\n');
-  if (headEnd === -1) return undefined;
-  const [first = '', ...lines] = received.subarray(0, headEnd).toString('latin1').split('\r\n');
-  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1] ?? Number.NaN);
-  const headers = new Map(
-    lines.map((line) => {
-      const at = line.indexOf(':');
-      return [line.slice(0, at).toLowerCase(), line.slice(at + 1).trim()] as const;
-    }),
-  );
-  const afterHead = received.subarray(headEnd + 4);
-  const withBody = (body: Buffer, rest: Buffer) => ({
-    answer: { status, headers, body: body.toString() },
-    rest,
-  });
-  const nothing = Buffer.alloc(0);
-  const hasNoBody = method === 'HEAD' || status < 200 || status === 204 || status === 304;
+interface Answer {
+  status: number;
+  head: string;
+  body: string;
+}
+
+/** The first answer, when it is complete. A status below 200 comes before the real one. */
+function answerIn(text: string, { method }: Attack, isClosed: boolean): Answer | undefined {
+  const found = /^(?:HTTP\/1\.1 1.*?\r\n\r\n)*(HTTP\/1\.1 ([2-5]\d\d) .*?)\r\n\r\n(.*)$/s.exec(text);
+  if (!found) return undefined;
+  const [, head = '', status, body = ''] = found;
+  const length = /^content-length: (\d+)/im.exec(head)?.[1];
   // An event stream does not end.
-  if (hasNoBody || headers.get('content-type')?.startsWith('text/event-stream'))
-    return withBody(nothing, afterHead);
-  if (headers.get('transfer-encoding') === 'chunked') {
-    const [body, rest] = takeChunks(afterHead) ?? [];
-    return body && rest ? withBody(body, rest) : undefined;
-  }
-  const length = headers.get('content-length');
-  if (length === undefined) return closed ? withBody(afterHead, nothing) : undefined;
-  if (afterHead.length < Number(length)) return undefined;
-  return withBody(afterHead.subarray(0, Number(length)), afterHead.subarray(Number(length)));
+  const hasNoBody =
+    method === 'HEAD' || /^HTTP\/1\.1 (204|304)|^content-type: text\/event-stream/im.test(head);
+  const isChunked = /^transfer-encoding: chunked/im.test(head);
+  const isComplete = isChunked
+    ? /(^|\r\n)0\r\n\r\n$/.test(body)
+    : length !== undefined && body.length >= Number(length);
+  if (!hasNoBody && !isComplete && !isClosed) return undefined;
+  const content = isChunked
+    ? body.replaceAll(/(^|\r\n)[\da-f]+\r\n/g, '').trim()
+    : body.slice(0, Number(length ?? body.length));
+  return { status: Number(status), head, body: hasNoBody ? '' : content };
 }
 
-function takeChunks(bytes: Buffer): [body: Buffer, rest: Buffer] | undefined {
-  const parts: Buffer[] = [];
-  for (let at = 0; ; ) {
-    const lineEnd = bytes.indexOf('\r\n', at);
-    if (lineEnd === -1) return undefined;
-    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
-    const end = lineEnd + 2 + size;
-    if (bytes.length < end + 2) return undefined;
-    if (size === 0) return [Buffer.concat(parts), bytes.subarray(end + 2)];
-    parts.push(bytes.subarray(lineEnd + 2, end));
-    at = end + 2;
+/** Stack traces, files, modules and SQL, as Node and both databases print them. */
+const LEAKS = [
+  /\bat .{1,200}\(.{1,200}:\d+:\d+\)/,
+  /\bat (file|node):/,
+  /node_modules/,
+  /\.[jt]s:\d+/,
+  /\bselect .{1,500}\bfrom\b/is,
+  /\b(insert into|delete from)\b/i,
+  /\bSQLITE_/,
+  /syntax error at/i,
+  /no such (table|column)|violates .{1,40} constraint|relation ".{1,80}" does/i,
+];
+
+function problemOf({ status, head, body }: Answer): [Problem, string] | undefined {
+  const leak = LEAKS.map((pattern) => pattern.exec(head)?.[0] ?? pattern.exec(body)?.[0]).find(Boolean);
+  if (leak !== undefined) return ['leak', leak];
+  if (status < 400) return undefined;
+  if (body === '') return status >= 500 ? ['internalError', `${status}, empty`] : undefined;
+  const { detail, code, field, ...more } = parsed(body);
+  if (isFailure(code as ErrorCode)) return ['internalError', `${status} ${body}`];
+  const isRight =
+    /^content-type: application\/json; charset=utf-8\r?$/im.test(head) &&
+    typeof detail === 'string' &&
+    detail.trim() !== '' &&
+    ERROR_CODES.includes(code as ErrorCode) &&
+    ['string', 'undefined'].includes(typeof field) &&
+    Object.keys(more).length === 0;
+  return isRight ? undefined : ['malformed', `${status} ${body.slice(0, 200)}`];
+}
+
+function parsed(body: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(body));
+  } catch {
+    return {};
   }
 }

@@ -1,9 +1,15 @@
+import { gzipSync } from 'node:zlib';
 import fc, { type Arbitrary } from 'fast-check';
-import { type Body, bodyFor, EMPTY, oddText, type Schema } from './bodies.ts';
+import { BODY_MAX_BYTES } from '../../../../src/http/json.ts';
 import type { Attack } from './exchange.ts';
 
-/** Requests to every operation of the OpenAPI document, with all kinds of unusual input. */
+/** Requests to every operation of the OpenAPI document with all kinds of odd input, and bytes that are no request. */
 
+interface Schema {
+  type?: string;
+  enum?: unknown[];
+  properties?: Record<string, Schema>;
+}
 interface Operation {
   parameters?: { name: string; in: string }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
@@ -11,224 +17,172 @@ interface Operation {
 export interface ApiDocument {
   paths: Record<string, Record<string, Operation>>;
 }
-
 type Header = readonly [name: string, value: string];
 
-const ODD_IDS = [
-  ...'0 -1 1e3 1.0 01 0x1 +1 ٣ abc null __proto__ 1%00 %00 %ff%fe % %zz ..'.split(' '),
-  ...'%2e%2e%2f%2e%2e%2fetc%2fpasswd 1%2fanswer 1;x=1'.split(' '),
-  `1'%20or%20'1'='1`,
-  '9007199254740993',
-  '9223372036854775808',
-  `1${'0'.repeat(30)}`,
-  '9'.repeat(10_000),
-  '',
-  '%F0%9F%98%80',
+const words = (text: string) => text.split(' ');
+const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`;
+
+const ODD_TEXTS = [
+  ...['', ' ', '\0', 'a\0b', '\ufeff', '\u202e\u2066', '\ufffe\uffff', '😀'.repeat(50), 'é'.normalize('NFD')],
+  ...[
+    `' or '1'='1`,
+    `'; drop table users; --`,
+    '*:* AND "near/2" (x OR',
+    '\r\nSet-Cookie: x=1',
+    'a'.repeat(5000),
+  ],
+  ...words('%s%n{{7*7}} ../../../../etc/passwd <script>alert(1)</script> +34600000000 null'),
 ];
-const oddId = fc.oneof(
-  { weight: 3, arbitrary: fc.integer({ min: 1, max: 12 }).map(String) },
-  { weight: 3, arbitrary: fc.constantFrom(...ODD_IDS) },
-  { weight: 1, arbitrary: oddText.map((text) => encodeURIComponent(text.toWellFormed())) },
+/** As JSON text, because JSON.stringify would change some of them. */
+const ODD_LITERALS = [
+  ...words('1e400 -1e400 -0 9007199254740993 99999999999999999999999999999999 5e-324 0.1 [] {} null true'),
+  ...words('"\\ud800" "\\udc00\\ud800" "\\u0000" {"__proto__":{"admin":true}} {"a":1,"a":2,"a":{}}'),
+  ...words('{"constructor":{"prototype":{"x":1}}} {"toString":1,"toJSON":3,"then":4,"length":-1}'),
+  ...[nested('[', ']', 61), nested('{"a":', '}', 65), nested('[{"":', '}]', 50_000)],
+  ...[`[${'0,'.repeat(20_000)}0]`, `{${Array.from({ length: 5000 }, (_, n) => `"k${n}":${n}`).join()}}`],
+];
+const ODD_IDS = [
+  ...words('0 -1 1e3 1.0 01 0x1 +1 ٣ abc null __proto__ 1%00 %ff%fe % %zz .. %2e%2e%2fetc%2fpasswd 1;x=1'),
+  ...['', `1'%20or%20'1'='1`, '9223372036854775808', '9'.repeat(10_000), '%F0%9F%98%80'],
+];
+const QUERY_VALUES = [
+  ...['', 'a'.repeat(8000), '9'.repeat(400)],
+  ...words('1 0 -1 requested answered failed 1e9 1,2,3 % %ff %00 Europe/Madrid Not/AZone YmVmb3JlIDE *'),
+];
+const UNKNOWN_NAMES = words('x __proto__ constructor[prototype] a[b][c] limit[] %00 &&& ? #');
+const HEADER_NAMES = words(
+  'Accept Accept-Encoding If-None-Match If-Match If-Modified-Since Idempotency-Key Last-Event-ID Range Host ' +
+    'Cookie Origin X-Forwarded-For X-HTTP-Method-Override X-Request-Id X-Deskbell-Dashboard Authorization ' +
+    'Connection Upgrade TE Expect Content-Encoding Content-Type __proto__',
 );
-
-const queryValue = fc.oneof(
-  fc.constantFrom(
-    '',
-    ...'1 0 -1 requested answered failed 1e9 1,2,3 % %ff %00'.split(' '),
-    'a'.repeat(8000),
-    'Europe/Madrid',
-    'Not/AZone',
-    '9'.repeat(400),
-    'YmVmb3JlIDE',
-    '*',
+const HEADER_VALUES = [
+  ...['', ' ', ',', '"', '"1-x", *', '\t', 'é', '\x01', '\0', 'a'.repeat(1000), 'x'.repeat(100_000)],
+  ...words(
+    '* W/"1-x" bytes=0- bytes=9-1,0-0 __proto__ gzip;q=0,br;q=x 127.0.0.1,::1 100-continue gzip text/plain',
   ),
-  oddText.map((text) => encodeURIComponent(text.toWellFormed())),
+  ...words('application/json;charset="x multipart/form-data;boundary=x application/x-www-form-urlencoded'),
+];
+const OTHER_METHODS = words('GET HEAD POST PUT PATCH DELETE OPTIONS TRACE PROPFIND M-SEARCH get BREW');
+
+const oddText: Arbitrary<string> = fc.oneof(
+  fc.constantFrom(...ODD_TEXTS),
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: 'grapheme', maxLength: 40 }),
 );
-const unknownName = fc.constantFrom(
-  ...'x __proto__ __proto__[x] constructor[prototype] a[b][c] limit[] limit[a] %00'.split(' '),
-  '',
-  '&&&',
-  '?',
-  '#',
+const inUrl = oddText.map((text) => encodeURIComponent(text.toWellFormed()));
+const oddValue: Arbitrary<string> = fc.oneof(
+  fc.constantFrom(...ODD_LITERALS),
+  oddText.map((text) => JSON.stringify(text)),
+  fc.json(),
 );
 
-function queryFor(names: readonly string[]): Arbitrary<string> {
-  const name =
-    names.length > 0
-      ? fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...names) }, unknownName)
-      : unknownName;
-  const pair = fc.tuple(name, queryValue).map(([key, value]) => `${key}=${value}`);
-  return fc.oneof(
-    { weight: 2, arbitrary: fc.constant('') },
-    {
-      weight: 3,
-      arbitrary: fc.array(pair, { minLength: 1, maxLength: 4 }).map((pairs) => `?${pairs.join('&')}`),
-    },
-    {
-      weight: 1,
-      arbitrary: fc
-        .tuple(pair, fc.constantFrom(50, 800))
-        .map(([it, times]) => `?${`${it.slice(0, 15)}&`.repeat(times)}`),
-    },
-  );
+function valueFor(schema: Schema): Arbitrary<string> {
+  if (schema.enum) return fc.constantFrom(...schema.enum).map((value) => JSON.stringify(value));
+  switch (schema.type) {
+    case 'string':
+      return oddText.map((text) => JSON.stringify(text));
+    case 'integer':
+      return fc.oneof(fc.integer({ min: 1, max: 12 }), fc.maxSafeInteger()).map(String);
+    case 'boolean':
+      return fc.boolean().map(String);
+    case 'object':
+      return objectFor(schema);
+    default:
+      return oddValue;
+  }
 }
 
-const headerText = fc.oneof(
-  fc.constantFrom(
-    '',
-    ' ',
-    ',',
-    '*',
-    '"',
-    'W/"1-x"',
-    '"1-x", *',
-    'bytes=0-',
-    'bytes=9-1,0-0',
-    '\t',
-    '__proto__',
-    'a'.repeat(1000),
-    'é',
-    '\x01',
-    '\x7f',
-    '\0',
-    'gzip;q=0, br;q=x, *;q=9e99',
-    '127.0.0.1, ::1',
-    'true',
-  ),
-  fc.string({ unit: fc.constantFrom(...' !"#$%&()*+,-./0;<=>?@[]^_`{|}~aZ\xff\x80'), maxLength: 30 }),
-);
-const HEADER_NAMES = [
-  ...'Accept Accept-Encoding Accept-Language If-None-Match If-Match If-Modified-Since'.split(' '),
-  ...'Idempotency-Key Last-Event-ID Range Host Cookie Origin Referer User-Agent X-Forwarded-For'.split(' '),
-  ...'X-Forwarded-Host X-HTTP-Method-Override X-Request-Id X-Deskbell-Dashboard Sec-Fetch-Site'.split(' '),
-  ...'Authorization Connection Upgrade TE Trailer Via __proto__ constructor'.split(' '),
-];
-const oddHeader: Arbitrary<Header> = fc.tuple(fc.constantFrom(...HEADER_NAMES), headerText);
-const headers: Arbitrary<readonly Header[]> = fc.oneof(
-  { weight: 4, arbitrary: fc.constant([]) },
-  { weight: 6, arbitrary: fc.array(oddHeader, { minLength: 1, maxLength: 4 }) },
-  {
-    weight: 1,
-    arbitrary: fc
-      .tuple(oddHeader, fc.constantFrom(5, 100, 1500))
-      .map(([it, times]) => Array.from({ length: times }, () => it)),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom(100, 3000)
-      .map((count) => Array.from({ length: count }, (_, n): Header => [`X-${n}`, '1'])),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom(8000, 17_000, 100_000)
-      .map((length): Header[] => [['X-Long', 'x'.repeat(length)]]),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom('100-continue', '200-ok', '').map((value): Header[] => [['Expect', value]]),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom(' X', 'X Y', 'X\x00', '', 'X\t', '(x)', 'é')
-      .map((name): Header[] => [[name, '1']]),
-  },
-);
-
-/** How the headers announce the body; `half` if the headers announce more than the bytes that follow. */
-type Framing = (bytes: Buffer) => { headers: Header[]; bytes: Buffer; half?: boolean };
-const length =
-  (value: (bytes: Buffer) => string, half = true): Framing =>
-  (bytes) => ({ headers: [['Content-Length', value(bytes)]], bytes, half });
-const chunked =
-  (form: (bytes: Buffer) => string | Buffer, half = true, encoding = 'chunked'): Framing =>
-  (bytes) => ({ headers: [['Transfer-Encoding', encoding]], bytes: Buffer.from(form(bytes)), half });
-const chunks = (bytes: Buffer) =>
-  Buffer.concat([
-    ...(bytes.length > 0
-      ? [Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]
-      : []),
-    Buffer.from('0\r\n\r\n'),
-  ]);
-
-const CORRECT: Framing = (bytes) => ({
-  headers: bytes.length > 0 ? [['Content-Length', String(bytes.length)]] : [],
-  bytes,
-});
-const ODD_FRAMINGS: readonly Framing[] = [
-  length((bytes) => String(bytes.length + 10)),
-  length((bytes) => String(Math.max(0, bytes.length - 5))),
-  length(() => '-1'),
-  length(() => '+5'),
-  length(() => '0x10'),
-  length(() => '1e3'),
-  length(() => '5, 5'),
-  length(() => ''),
-  length(() => '99999999999999999999999'),
-  length(() => String(2 ** 31)),
-  (bytes) => ({
-    headers: [
-      ['Content-Length', String(bytes.length)],
-      ['Content-Length', '1'],
-    ],
-    bytes,
-    half: true,
-  }),
-  (bytes) => ({
-    headers: [
-      ['Content-Length', String(bytes.length)],
-      ['Transfer-Encoding', 'chunked'],
-    ],
-    bytes: chunks(bytes),
-    half: true,
-  }),
-  chunked(chunks, false),
-  chunked(chunks, true, 'identity'),
-  chunked(chunks, true, 'xchunked'),
-  chunked(chunks, true, 'chunked, chunked'),
-  chunked(chunks, true, 'gzip, chunked'),
-  chunked(chunks, true, '\x0bchunked'),
-  chunked(() => 'zz\r\nabc\r\n0\r\n\r\n'),
-  chunked(() => '-5\r\nabcde\r\n0\r\n\r\n'),
-  chunked(() => 'ffffffffffffffff\r\nabc'),
-  chunked(() => `5;${'x'.repeat(20_000)}\r\nabcde\r\n0\r\n\r\n`),
-  chunked(() => '0\r\nX-Trailer: 1\r\n\r\n', false),
-  chunked(() => `0\r\nX-Trailer: ${'x'.repeat(20_000)}\r\n\r\n`),
-  chunked(() => '1\r\n{'.repeat(1000)),
-];
-
-const authorization = (token: string): Arbitrary<readonly Header[]> => {
-  const bearer: Header = ['Authorization', `Bearer ${token}`];
-  return fc.oneof(
-    { weight: 8, arbitrary: fc.constant([bearer]) },
-    { weight: 2, arbitrary: fc.constant([]) },
-    {
-      weight: 1,
-      arbitrary: fc
-        .tuple(fc.constantFrom('Bearer ', 'Basic ', 'bearer', ''), headerText)
-        .map(([scheme, text]): Header[] => [['Authorization', scheme + text]]),
-    },
-    { weight: 1, arbitrary: fc.constant([bearer, bearer]) },
+/** Members are missing, wrong, repeated or unknown. */
+function objectFor({ properties = {} }: Schema): Arbitrary<string> {
+  const members = Object.entries(properties).map(([name, schema]) =>
+    fc
+      .tuple(
+        fc.constantFrom(...Array(12).fill(name), name.toUpperCase(), '__proto__'),
+        fc.oneof({ weight: 4, arbitrary: valueFor(schema) }, { weight: 1, arbitrary: oddValue }),
+        fc.constantFrom(1, 1, 1, 1, 1, 1, 2, 0),
+      )
+      .map(([key, value, times]) => Array<string>(times).fill(`${JSON.stringify(key)}:${value}`)),
   );
-};
+  const unknown = fc.tuple(oddText, oddValue).map(([key, value]) => [`${JSON.stringify(key)}:${value}`]);
+  return fc
+    .tuple(...members, fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: unknown }))
+    .map((parts) => `{${parts.flat().join(',')}}`);
+}
 
-const OTHER_METHODS = [
-  ...'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE PROPFIND M-SEARCH get BREW'.split(' '),
-  '',
+/** What is done to a body: half a text, other quotes, another encoding, too long, and so on. */
+const SPOILED: readonly ((text: string) => string | Buffer)[] = [
+  (text) => text.slice(0, text.length / 2),
+  (text) => `${text},`,
+  (text) => text.replaceAll('"', "'"),
+  (text) => text.replace(/:[^,}]*/, ':NaN'),
+  (text) => text.replace(/"$/, '\t\n"'),
+  (text) => `\ufeff${text}`,
+  (text) => Buffer.from(text, 'utf16le'),
+  (text) => Buffer.from(text.replace(/"/, '"\xff\xed\x80'), 'latin1'),
+  (text) => gzipSync(text),
+  () => '',
+  () => ' '.repeat(BODY_MAX_BYTES + 1),
+  () => '['.repeat(BODY_MAX_BYTES),
+  () => `{"email":"${'\\n'.repeat((BODY_MAX_BYTES - 12) / 2)}"}`,
+  () => '9'.repeat(BODY_MAX_BYTES * 3),
 ];
 
-export interface RequestParts {
-  method: string;
-  target: string;
-  headers: readonly Header[];
-  body: Buffer;
+const bodyFor = (schema: Schema = {}): Arbitrary<Buffer> =>
+  fc
+    .tuple(
+      fc.oneof({ weight: 4, arbitrary: objectFor(schema) }, { weight: 1, arbitrary: oddValue }),
+      fc.oneof(
+        { weight: 3, arbitrary: fc.constant(Buffer.from) },
+        { weight: 1, arbitrary: fc.constantFrom(...SPOILED) },
+      ),
+    )
+    .map(([text, spoil]) => Buffer.from(spoil(text) as string));
+
+/** The headers that announce the body; `half` if they announce something else than the bytes that follow. */
+interface Framed {
+  headers: Header[];
+  bytes: Buffer;
   half: boolean;
 }
+const chunked = (bytes: Buffer | string, encoding = 'chunked'): Framed => ({
+  headers: [['Transfer-Encoding', encoding]],
+  bytes: Buffer.from(bytes as string),
+  half: true,
+});
+const inChunks = (bytes: Buffer) =>
+  Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n0\r\n\r\n')]);
+const ofLength = (bytes: Buffer, ...lengths: (string | number)[]): Framed => ({
+  headers: lengths.map((length) => ['Content-Length', String(length)]),
+  bytes,
+  half: true,
+});
+const plain = (bytes: Buffer): Framed => ({ ...ofLength(bytes, bytes.length), half: false });
+const ODD_FRAMINGS: readonly ((bytes: Buffer) => Framed)[] = [
+  ...['-1', '+5', '0x10', '5, 5', '', '99999999999999999999999', 2 ** 31].map(
+    (length) => (bytes: Buffer) => ofLength(bytes, length),
+  ),
+  (bytes) => ofLength(bytes, bytes.length + 10),
+  (bytes) => ofLength(bytes, bytes.length, 1),
+  ...words('chunked identity xchunked gzip,chunked').map(
+    (encoding) => (bytes: Buffer) => chunked(inChunks(bytes), encoding),
+  ),
+  (bytes) => ({
+    ...chunked(inChunks(bytes)),
+    headers: [...plain(bytes).headers, ['Transfer-Encoding', 'chunked']],
+  }),
+  () => chunked('zz\r\nabc\r\n0\r\n\r\n'),
+  () => chunked('ffffffffffffffff\r\nabc'),
+  () => chunked(`5;${'x'.repeat(20_000)}\r\nabcde\r\n0\r\n\r\n`),
+  () => chunked(`0\r\nX-Trailer: ${'x'.repeat(20_000)}\r\n\r\n`),
+];
 
-export const bytesOf = ({ method, target, headers, body }: Omit<RequestParts, 'half'>): Buffer => {
-  const host = headers.some(([name]) => name === 'Host') ? [] : [['Host', 'x'] as const];
+const bytesOf = (
+  method: string,
+  target: string,
+  headers: readonly Header[],
+  body: Buffer = Buffer.alloc(0),
+) => {
+  const host: Header[] = headers.some(([name]) => name === 'Host') ? [] : [['Host', 'x']];
   const lines = [...host, ...headers].map(([name, value]) => `${name}: ${value}\r\n`);
   return Buffer.concat([
     Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1'),
@@ -237,42 +191,96 @@ export const bytesOf = ({ method, target, headers, body }: Omit<RequestParts, 'h
 };
 
 /** Every operation is equally likely. */
-export function requestsTo(document: ApiDocument, token: string): Arbitrary<Attack> {
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) =>
-      requestTo(path, method.toUpperCase(), operation, token),
+export const requestsTo = ({ paths }: ApiDocument, token: string): Arbitrary<Attack> =>
+  fc.oneof(
+    ...Object.entries(paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]) =>
+        requestTo(path, method.toUpperCase(), operation, token),
+      ),
     ),
   );
-  return fc.oneof(...operations);
-}
 
 function requestTo(path: string, method: string, operation: Operation, token: string): Arbitrary<Attack> {
   const { parameters = [], requestBody } = operation;
-  const query = parameters.filter((it) => it.in === 'query').map(({ name }) => name);
+  const names = parameters.filter((it) => it.in === 'query').map(({ name }) => name);
   const schema = requestBody?.content['application/json']?.schema;
-  const givenMethod = fc.oneof(
-    { weight: 14, arbitrary: fc.constant(method) },
-    { weight: 1, arbitrary: fc.constantFrom(...OTHER_METHODS) },
+  const query = fc.array(
+    fc.tuple(
+      fc.constantFrom(...names, ...names, ...UNKNOWN_NAMES),
+      fc.oneof(fc.constantFrom(...QUERY_VALUES), inUrl),
+    ),
+    { maxLength: 3 },
   );
-  const body: Arbitrary<Body> =
-    method === 'GET'
-      ? fc.oneof({ weight: 5, arbitrary: fc.constant(EMPTY) }, bodyFor(schema))
-      : bodyFor(schema);
-  const framing = fc.oneof(
-    { weight: 8, arbitrary: fc.constant(CORRECT) },
-    { weight: 1, arbitrary: fc.constantFrom(...ODD_FRAMINGS) },
-  );
-  const dashboard: Header[] = path.startsWith('/session') ? [['X-Deskbell-Dashboard', '1']] : [];
+  const bearer: Header = ['Authorization', `Bearer ${token}`];
+  const usual: Header[] = [
+    ...(path.startsWith('/session') ? ([['X-Deskbell-Dashboard', '1']] as const) : []),
+    ...(schema ? ([['Content-Type', 'application/json']] as const) : []),
+  ];
+  const oddHeaders = fc.array(fc.tuple(fc.constantFrom(...HEADER_NAMES), fc.constantFrom(...HEADER_VALUES)), {
+    maxLength: 3,
+  });
   return fc
-    .tuple(givenMethod, oddId, queryFor(query), authorization(token), headers, body, framing)
-    .map(([verb, id, search, auth, odd, { bytes, headers: ofBody }, frame]) => {
-      const framed = frame(bytes);
+    .tuple(
+      fc.constantFrom(...Array<string>(150).fill(method), ...OTHER_METHODS),
+      fc.oneof(fc.integer({ min: 1, max: 12 }).map(String), fc.constantFrom(...ODD_IDS), inUrl),
+      query,
+      fc.constantFrom([bearer], [bearer], [bearer], [bearer], [], [bearer, bearer]),
+      oddHeaders,
+      schema ? bodyFor(schema) : fc.constant(Buffer.alloc(0)),
+      fc.constantFrom(...Array<typeof plain>(100).fill(plain), ...ODD_FRAMINGS),
+    )
+    .map(([verb, id, pairs, authorization, odd, body, frame]) => {
+      const { headers, bytes, half } = frame(body);
+      const search = pairs.map(([name, value], n) => `${n === 0 ? '?' : '&'}${name}=${value}`).join('');
       const target = path.replace(/\{\w+\}/, () => id) + search;
-      const all = [...auth, ...dashboard, ...ofBody, ...odd, ...framed.headers];
-      return {
-        bytes: bytesOf({ method: verb, target, headers: all, body: framed.bytes }),
-        methods: [verb],
-        half: framed.half ?? false,
-      };
+      const all = [...authorization, ...usual, ...odd, ...headers];
+      return { bytes: bytesOf(verb, target, all, bytes), method: verb, half };
     });
+}
+
+const LIST = '/api/v1/notification/';
+const SHAPES = [
+  'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+  'HTTP/1.1 200 OK\r\n\r\n',
+  ...['GET / HTTP/0.9', 'GET /', 'GET / HTTP/9.9', 'GET / HTTP/1.1', 'CONNECT example.org:443 HTTP/1.1'].map(
+    (line) => `${line}\r\n\r\n`,
+  ),
+  ...words('//healthz /../../etc/passwd \\healthz http://127.0.0.1:1/healthz http://[::1/healthz').map(
+    (target) => `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`,
+  ),
+  ...['Host: y', ' folded: 1', 'Connection: Upgrade\r\nUpgrade: websocket', `X: ${'é'.repeat(100)}`].map(
+    (header) => `GET /healthz HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n`,
+  ),
+  ...['\r\n'.repeat(5000), 'A'.repeat(200_000), `GET /${'a'.repeat(200_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+];
+/** Two requests for a server that reads the length in another way than its proxy. */
+const SMUGGLED = [
+  'Content-Length: 4\r\nTransfer-Encoding: chunked',
+  'Transfer-Encoding: xchunked\r\nContent-Length: 4',
+  'Transfer-Encoding : chunked',
+  'X: 1\nTransfer-Encoding: chunked',
+  'Content-Length: 4\r\nContent-Length: 40',
+].map(
+  (headers) =>
+    `POST ${LIST}request HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}\r\n\r\n` +
+    `0\r\n\r\nDELETE ${LIST}1 HTTP/1.1\r\nHost: x\r\n\r\n`,
+);
+
+/** Bytes that are not one valid request: half of one, one with a wrong byte, another protocol, or garbage. */
+export function malformedTraffic(token: string): Arbitrary<Attack> {
+  const valid = bytesOf('GET', LIST, [['Authorization', `Bearer ${token}`]]);
+  const mangled = fc.tuple(fc.nat({ max: valid.length - 1 }), fc.nat({ max: 255 })).map(([at, byte]) => {
+    const bytes = Buffer.from(valid);
+    bytes[at] = byte;
+    return bytes;
+  });
+  return fc
+    .oneof(
+      mangled,
+      fc.nat({ max: valid.length - 1 }).map((length) => valid.subarray(0, length)),
+      fc.uint8Array({ minLength: 1, maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+      fc.constantFrom(...SHAPES, ...SMUGGLED).map((text) => Buffer.from(text, 'latin1')),
+    )
+    .map((bytes) => ({ bytes, half: true }));
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AskStatus } from '../../../../src/contract/asks.ts';
 import type { EventType } from '../../../../src/contract/events.ts';
 import { NOTIFICATIONS } from '../../../support/server.ts';
-import type { Client } from './client.ts';
+import type { Client } from '../client.ts';
 
 /** Assistants that ask, wait and cancel, and a merchant that answers, resolves, deletes or lets the question expire. */
 

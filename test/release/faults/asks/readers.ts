@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listen } from '../../../support/listening.ts';
 import { call } from '../../../support/server.ts';
+import { anyOf, type Client } from '../client.ts';
 import type { KillableServer } from '../servers.ts';
-import type { Client } from './client.ts';
 
 /** Programs that read the events of a merchant, and resume where they were after each break. */
 
@@ -27,8 +27,6 @@ const WAIT_SECONDS = 1;
 const LIMIT = 20;
 /** A stream that the reader itself closes after at most this time. */
 const CLOSE_AFTER_MS = 1500;
-
-const anyOf = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
 
 export function startLogReader(servers: readonly KillableServer[], token: string): Reader {
   const events: ReadEvent[] = [];

@@ -1,112 +1,96 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { AURORA, call, type Reply } from '../../../support/server.ts';
+import { AURORA, type Reply } from '../../../support/server.ts';
+import { createClient as createRepeater, type SendOptions } from '../client.ts';
 import type { KillableServer } from '../servers.ts';
-import type { Acknowledgement, Action, Entry, History, Request } from './history.ts';
 
-/** A client that repeats a request, at any server and with the same key, until it gets an answer. */
+/** What a request does, to compare it with the database at the end. */
+export type Action =
+  | { type: 'raise'; field: 'question' | 'support_request_reason'; text: string }
+  | {
+      type: 'answer';
+      notification: number;
+      answer: Record<string, unknown>;
+      /** The message to the customer, if there is one. */
+      sends?: string;
+      /** The document text that the answer creates; with its id and version if the question named a document. */
+      teaches?: { body: string; document?: number; version?: number };
+    }
+  | { type: 'delete notification'; notification: number }
+  | { type: 'edit'; document: number; body: string; version: number }
+  | { type: 'delete document'; document: number }
+  | { type: 'sign in' }
+  | { type: 'sign out'; session: string }
+  | { type: 'retry'; delivery: number };
+export type ActionOf<Type extends Action['type']> = Extract<Action, { type: Type }>;
+
+interface Request extends SendOptions {
+  method: 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  /** Sends no token. */
+  withoutToken?: boolean;
+}
+
+/** A request, and its answer once there is one: only then does the write count as acknowledged. */
+export interface Entry<A extends Action = Action> {
+  action: A;
+  request: Request;
+  reply?: Reply;
+}
+
+/** A client that repeats a request until it gets an answer, and remembers both. */
 export interface Client {
-  write(action: Action, request: Request, options?: WriteOptions): Promise<Reply>;
+  entries: readonly Entry[];
+  write(action: Action, request: Request): Promise<Reply>;
   read(path: string): Promise<Reply>;
   /** Repeats an acknowledged request with its key, and compares the answers. */
   replay(entry: Entry): Promise<void>;
-  /** Attempts without an answer: the client does not know whether they were performed. */
   unanswered(): number;
   replayed(): number;
   /** Replays that got a different answer. */
   contradicted(): number;
-  /** Gives up all open requests. */
   stop(): void;
 }
 
-interface WriteOptions {
-  /** Sends no token. */
-  withoutToken?: boolean;
-  /** After an attempt without an answer: whether this reply shows that the attempt was performed. */
-  performed?(reply: Reply): boolean | Promise<boolean>;
-}
-
-const GIVE_UP_MS = 300_000;
 const REPLAYED_SHARE = 0.1;
 
-export function createClient(servers: readonly KillableServer[], history: History, retryMs: number): Client {
+export function createClient(servers: readonly KillableServer[], retryMs: number): Client {
+  const repeater = createRepeater(servers, { retryMs });
+  const entries: Entry[] = [];
   let token: Promise<string> | undefined;
-  let unanswered = 0;
   let replayed = 0;
   let contradicted = 0;
-  let stopped = false;
 
-  async function tokenOf(): Promise<string> {
-    token ??= repeatUntilDone(
-      { method: 'POST', path: '/api/v1/auth/login', body: AURORA },
-      { withoutToken: true },
-    ).then(({ json }) => json.access_token as string);
+  const tokenOf = () => {
+    token ??= repeater
+      .send('POST', '/api/v1/auth/login', { body: AURORA })
+      .then(({ json }) => json.access_token as string);
     return token;
-  }
+  };
+  const send = async ({ method, path, withoutToken, ...options }: Request) =>
+    repeater.send(method, path, withoutToken ? options : { ...options, token: await tokenOf() });
 
-  async function repeatUntilDone(
-    request: Omit<Request, 'method'> & { method: string },
-    { withoutToken = false, performed }: WriteOptions = {},
-  ): Promise<Reply> {
-    const { method, path, body, key, ifMatch } = request;
-    const bearer = withoutToken ? undefined : await tokenOf();
-    const headers = {
-      ...(key === undefined ? {} : { 'idempotency-key': key }),
-      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
-    };
-    let last = 'no reply';
-    let withoutAnswer = 0;
-    for (const giveUpAt = Date.now() + GIVE_UP_MS; !stopped && Date.now() < giveUpAt; ) {
-      const { url } = servers[Math.floor(Math.random() * servers.length)]!;
-      const reply = await call(url, method, path, { token: bearer, body, headers }).catch((error) => {
-        last = String(error.cause ?? error);
-        // If the connection was refused, the request was never sent.
-        if (error.cause?.code !== 'ECONNREFUSED') withoutAnswer += 1;
-      });
-      const done = reply?.status === 200 || (reply && withoutAnswer > 0 && (await performed?.(reply)));
-      if (done) {
-        unanswered += withoutAnswer;
-        return reply;
-      }
-      if (reply) {
-        last = `${reply.status} ${reply.text}`;
-        const inFlight = reply.status === 409 && reply.json?.field === 'Idempotency-Key';
-        if (!inFlight && reply.json?.code !== 'SERVICE_UNAVAILABLE') break;
-      }
-      await sleep((0.5 + Math.random()) * retryMs);
-    }
-    throw new Error(`${method} ${path} was not acknowledged: ${last}`);
-  }
-
-  async function replay({ request, acknowledged }: Entry): Promise<void> {
-    const reply = await repeatUntilDone(request);
-    const same = JSON.stringify(acknowledgementOf(reply)) === JSON.stringify(acknowledged);
+  async function replay({ request, reply: first }: Entry): Promise<void> {
+    const again = await send(request);
     replayed += 1;
-    if (!same || reply.headers.get('idempotency-replayed') !== 'true') contradicted += 1;
+    const comparable = ({ status, headers, text }: Reply) => [status, headers.get('location'), text].join();
+    const isReplayed = again.headers.get('idempotency-replayed') === 'true';
+    if (!isReplayed || comparable(again) !== comparable(first!)) contradicted += 1;
   }
 
   return {
-    async write(action, request, options) {
-      const id = await history.requested(action, request);
-      const reply = await repeatUntilDone(request, options);
-      const acknowledged = acknowledgementOf(reply);
-      await history.acknowledged(id, acknowledged);
-      if (request.key !== undefined && Math.random() < REPLAYED_SHARE)
-        await replay({ id, action, request, acknowledged });
+    entries,
+    async write(action, request) {
+      const entry: Entry = { action, request };
+      entries.push(entry);
+      const reply = await send(request);
+      entry.reply = reply;
+      if (request.key !== undefined && Math.random() < REPLAYED_SHARE) await replay(entry);
       return reply;
     },
-    read: (path) => repeatUntilDone({ method: 'GET', path }),
+    read: async (path) => repeater.send('GET', path, { token: await tokenOf() }),
     replay,
-    unanswered: () => unanswered,
+    unanswered: repeater.unanswered,
     replayed: () => replayed,
     contradicted: () => contradicted,
-    stop() {
-      stopped = true;
-    },
+    stop: repeater.stop,
   };
 }
-
-const acknowledgementOf = ({ status, headers, json }: Reply): Acknowledgement => ({
-  status,
-  location: headers.get('location'),
-  json,
-});

@@ -1,184 +1,131 @@
 import type { Database } from '../../../../src/database/database.ts';
-import { acknowledgedActions, raisedId } from './acknowledged.ts';
-import type { Entry } from './history.ts';
+import { acknowledged, deletedIn, raisedId } from './acknowledged.ts';
+import type { Entry } from './client.ts';
 
 /** Finds writes that were stored only in part. It reads the database, because the API does not show everything. */
 export async function findPartialWrites(database: Database, entries: readonly Entry[]): Promise<string[]> {
-  const raised = acknowledgedActions(entries, 'raise').map(raisedId);
-  const rows = await readAll(database, Math.min(...raised));
-  const deletedNotifications = new Set(
-    acknowledgedActions(entries, 'delete notification').map(({ action }) => action.notification),
-  );
-  const deletedDocuments = new Set(
-    acknowledgedActions(entries, 'delete document').map(({ action }) => action.document),
+  const firstId = Math.min(...acknowledged(entries, 'raise').map(raisedId));
+  const checks = { ...INCOMPLETE, ...(database.engine === 'sqlite' ? NOT_INDEXED : {}) };
+  const incomplete = await Promise.all(
+    Object.entries(checks).map(async ([problem, sql]) => {
+      const rows = await database.all<{ id: number }>(sql, sql.includes('$1') ? [firstId] : []);
+      return rows.map(({ id }) => `${problem}: ${id}`);
+    }),
   );
   return [
-    ...problemsOfAnswers(rows, entries, deletedNotifications, deletedDocuments),
-    ...problemsOfDeliveries(rows, deletedNotifications),
-    ...problemsOfDocuments(rows),
-    ...problemsOfKeys(rows, entries, deletedNotifications),
-    ...(await problemsOfIndexes(database)),
+    ...incomplete.flat(),
+    ...(await problemsOfAnswers(database, entries)),
+    ...(await problemsOfKeys(database, entries, firstId)),
   ];
 }
 
-type Rows = Awaited<ReturnType<typeof readAll>>;
+const EVENTS = 'from delivery_events e where e.merchant_id = d.merchant_id and e.delivery_id = d.id';
+const VERSIONS = 'from document_versions v where v.merchant_id = d.merchant_id and v.document_id = d.id';
+const INCOMPLETE: Readonly<Record<string, string>> = {
+  'a message of a notification that is not answered': `select d.id from deliveries d
+      join notifications n on n.merchant_id = d.merchant_id and n.id = d.notification_id
+    where d.merchant_id = 1 and n.id >= $1 and n.status <> 'answered'`,
+  'a message without its whole timeline': `select d.id from deliveries d
+    where d.merchant_id = 1 and d.notification_id >= $1
+      and (coalesce((select e.state ${EVENTS} order by e.id limit 1), 'none') <> 'queued'
+        or not exists (select 1 ${EVENTS} and e.state = d.state))`,
+  'a document without one of its versions': `select d.id from documents d
+    where d.merchant_id = 1 and (d.version <> (select count(*) ${VERSIONS})
+      or d.version <> (select max(v.version) ${VERSIONS})
+      or not exists (select 1 ${VERSIONS} and v.version = d.version and v.title = d.title and v.body = d.body))`,
+  'a version without its document': `select v.document_id as id from document_versions v
+    where v.merchant_id = 1
+      and v.document_id not in (select d.id from documents d where d.merchant_id = v.merchant_id)`,
+};
 
-async function readAll(database: Database, firstId: number) {
-  const since = [firstId];
-  const [notifications, deliveries, events, documents, versions, answered, keys] = await Promise.all([
-    database.all<{ id: number; status: string; context: string }>(
-      'select id, status, context from notifications where merchant_id = 1 and id >= $1',
-      since,
-    ),
-    database.all<{ id: number; notification_id: number; content: string; state: string }>(
-      `select id, notification_id, content, state from deliveries where merchant_id = 1 and notification_id >= $1`,
-      since,
-    ),
-    database.all<{ delivery_id: number; state: string }>(
-      'select delivery_id, state from delivery_events where merchant_id = 1 order by id',
-    ),
-    database.all<{ id: number; version: number; title: string; body: string }>(
-      'select id, version, title, body from documents where merchant_id = 1',
-    ),
-    database.all<Version>(
-      `select document_id, version, title, body, notification_id from document_versions
-        where merchant_id = 1 order by document_id, version`,
-    ),
-    database.all<{ notification_id: number; answer: string }>(
-      'select notification_id, answer from answered_questions where merchant_id = 1 and notification_id >= $1',
-      since,
-    ),
-    database.all<{ key: string; outcome: string }>(
-      'select key, outcome from idempotency_keys where merchant_id = 1',
-    ),
-  ]);
-  return { notifications, deliveries, events, documents, versions, answered, keys };
-}
+/** On PostgreSQL the search index is a column of the row itself. */
+const indexCheck = (table: string, id: string) =>
+  `select ${id} as id from ${table} where ${id} not in (select rowid from ${table}_index)
+    union all select rowid from ${table}_index where rowid not in (select ${id} from ${table})`;
+const NOT_INDEXED: Readonly<Record<string, string>> = {
+  'the index differs from a document': indexCheck('documents', 'id'),
+  'the index differs from an answer': indexCheck('answered_questions', 'notification_id'),
+};
 
-interface Version {
-  document_id: number;
-  version: number;
-  title: string;
-  body: string;
-  notification_id: number | null;
+interface Part {
+  id: number;
+  text: string;
 }
 
 /** An answer, its message, its document version and its row in `answered_questions`. */
-function problemsOfAnswers(
-  { notifications, deliveries, versions, answered }: Rows,
-  entries: readonly Entry[],
-  deletedNotifications: ReadonlySet<number>,
-  deletedDocuments: ReadonlySet<number>,
-): string[] {
-  const messages = Map.groupBy(deliveries, ({ notification_id }) => notification_id);
-  const learnedVersions = Map.groupBy(versions, ({ notification_id }) => notification_id ?? 0);
-  const answeredTexts = new Map(answered.map(({ notification_id, answer }) => [notification_id, answer]));
-  const isAnswered = new Set(notifications.filter(({ status }) => status === 'answered').map(({ id }) => id));
+async function problemsOfAnswers(database: Database, entries: readonly Entry[]): Promise<string[]> {
+  const [messages, versions, rows, answered] = await Promise.all(
+    [
+      'select notification_id as id, content as text from deliveries where merchant_id = 1',
+      'select notification_id as id, body as text from document_versions where merchant_id = 1',
+      'select notification_id as id, answer as text from answered_questions where merchant_id = 1',
+      'select id, status as text from notifications where merchant_id = 1',
+    ].map(async (sql) => Map.groupBy(await database.all<Part>(sql), ({ id }) => id)),
+  );
+  const deleted = deletedIn(entries);
+  const answers = acknowledged(entries, 'answer').map(({ action }) => action);
   // Deleting a document also deletes its versions: this answer's and earlier ones.
   const deletedBodies = new Set(
-    acknowledgedActions(entries, 'answer').flatMap(({ action }) =>
-      action.teaches?.document !== undefined && deletedDocuments.has(action.teaches.document)
-        ? [action.teaches.body, action.teaches.body.replace(' again', '')]
+    answers.flatMap(({ teaches }) =>
+      teaches?.document !== undefined && deleted.documents.has(teaches.document)
+        ? [teaches.body, teaches.body.replace(' again', '')]
         : [],
     ),
   );
-  return acknowledgedActions(entries, 'answer').flatMap(
-    ({ action: { notification: id, sends, teaches } }) => {
-      const contents = (messages.get(id) ?? []).map(({ content }) => content);
-      const taught = (learnedVersions.get(id) ?? []).map(({ body }) => body);
-      const exists = !deletedNotifications.has(id);
-      return [
-        ...(exists === isAnswered.has(id) ? [] : [`${id} is not answered`]),
-        ...(isSame(contents, sends === undefined ? [] : [sends]) ? [] : [`${id} has messages: ${contents}`]),
-        ...(isSame(taught, teaches === undefined || deletedBodies.has(teaches.body) ? [] : [teaches.body])
-          ? []
-          : [`${id} has document versions: ${taught}`]),
-        ...(answeredTexts.get(id) === (exists ? sends : undefined)
-          ? []
-          : [`${id} is missing in answered_questions`]),
-      ];
-    },
-  );
-}
-
-function problemsOfDeliveries(
-  { notifications, deliveries, events }: Rows,
-  deletedNotifications: ReadonlySet<number>,
-): string[] {
-  const statuses = new Map(notifications.map(({ id, status }) => [id, status]));
-  const timelines = Map.groupBy(events, ({ delivery_id }) => delivery_id);
-  return deliveries.flatMap(({ id, notification_id, state }) => {
-    const states = (timelines.get(id) ?? []).map((event) => event.state);
-    const status = statuses.get(notification_id);
-    return [
-      ...(status === 'answered' || deletedNotifications.has(notification_id)
-        ? []
-        : [`delivery ${id} belongs to a notification that is ${status}`]),
-      ...(states[0] === 'queued' && states.includes(state)
-        ? []
-        : [`delivery ${id} is ${state}, its timeline is ${states}`]),
-    ];
+  return answers.flatMap(({ notification: id, sends, teaches }) => {
+    const exists = !deleted.notifications.has(id);
+    const taught = teaches && !deletedBodies.has(teaches.body) ? teaches.body : undefined;
+    const expected = {
+      answered: [answered, exists ? 'answered' : undefined],
+      messages: [messages, sends],
+      versions: [versions, taught],
+      'answered questions': [rows, exists ? sends : undefined],
+    } as const;
+    return Object.entries(expected).flatMap(([what, [found, text]]) => {
+      const texts = (found!.get(id) ?? []).map((part) => part.text);
+      const isRight = text === undefined ? texts.length === 0 : texts.length === 1 && texts[0] === text;
+      return isRight ? [] : [`${id} has ${what}: ${texts}`];
+    });
   });
 }
 
-/** Every version exists, and the last one equals the document. */
-function problemsOfDocuments({ documents, versions }: Rows): string[] {
-  const histories = Map.groupBy(versions, ({ document_id }) => document_id);
-  const known = new Set(documents.map(({ id }) => id));
-  return [
-    ...documents.flatMap(({ id, version, title, body }) => {
-      const list = histories.get(id) ?? [];
-      const last = list.at(-1);
-      const complete = list.length === version && list.every((each, index) => each.version === index + 1);
-      return complete && last?.title === title && last.body === body ? [] : [`document ${id} lacks versions`];
-    }),
-    ...[...histories.keys()].filter((id) => !known.has(id)).map((id) => `versions without document ${id}`),
-  ];
-}
-
 /** A write and its stored idempotency key. */
-function problemsOfKeys(
-  { notifications, keys }: Rows,
+async function problemsOfKeys(
+  database: Database,
   entries: readonly Entry[],
-  deletedNotifications: ReadonlySet<number>,
-): string[] {
-  const stored = new Map(keys.map(({ key, outcome }) => [key, outcome]));
+  firstId: number,
+): Promise<string[]> {
+  const [keys, notifications] = await Promise.all([
+    database.all<{ key: string; outcome: string }>(
+      'select key, outcome from idempotency_keys where merchant_id = 1',
+    ),
+    database.all<{ id: number; context: string }>(
+      'select id, context from notifications where merchant_id = 1 and id >= $1',
+      [firstId],
+    ),
+  ]);
+  const stored = new Set(keys.map(({ key }) => key));
   const requested = new Set(entries.flatMap(({ request }) => request.key ?? []));
-  const named = keys.flatMap(({ outcome }) => /\/notification\/(\d+)"/.exec(outcome)?.[1] ?? []).map(Number);
-  const raised = new Set(named);
+  const named = new Set(
+    keys.flatMap(({ outcome }) => /\/notification\/(\d+)"/.exec(outcome)?.[1] ?? []).map(Number),
+  );
   const existing = new Set(notifications.map(({ id }) => id));
-  const keyless = acknowledgedActions(entries, 'raise').filter(({ request }) => request.key === undefined);
-  const textsWithout = new Set(keyless.map(({ action }) => action.text));
-  const textOf = ({ context }: { context: string }) => {
+  const deleted = deletedIn(entries).notifications;
+  const textsWithoutKey = new Set(
+    acknowledged(entries, 'raise')
+      .filter(({ request }) => request.key === undefined)
+      .map(({ action }) => action.text),
+  );
+  const underKeys = notifications.filter(({ context }) => {
     const { question, support_request_reason } = JSON.parse(context);
-    return question ?? support_request_reason;
-  };
-  const underKeys = notifications.filter((notification) => !textsWithout.has(textOf(notification)));
+    return !textsWithoutKey.has(question ?? support_request_reason);
+  });
   return [
     ...[...requested].filter((key) => !stored.has(key)).map((key) => `the key ${key} is not stored`),
-    ...[...stored.keys()].filter((key) => !requested.has(key)).map((key) => `the key ${key} was never sent`),
-    ...named
-      .filter((id) => !existing.has(id) && !deletedNotifications.has(id))
+    ...[...stored].filter((key) => !requested.has(key)).map((key) => `the key ${key} was never sent`),
+    ...[...named]
+      .filter((id) => !existing.has(id) && !deleted.has(id))
       .map((id) => `a key names ${id}, which does not exist`),
-    ...underKeys.filter(({ id }) => !raised.has(id)).map(({ id }) => `${id} was raised but no key names it`),
+    ...underKeys.filter(({ id }) => !named.has(id)).map(({ id }) => `${id} was raised but no key names it`),
   ];
 }
-
-/** SQLite only: on PostgreSQL the search index is a column of the row itself. */
-async function problemsOfIndexes(database: Database): Promise<string[]> {
-  if (database.engine === 'postgres') return [];
-  const differences = (table: string, id: string) =>
-    database.all<{ id: number }>(
-      `select ${id} as id from ${table} where ${id} not in (select rowid from ${table}_index)
-        union all select rowid from ${table}_index where rowid not in (select ${id} from ${table})`,
-    );
-  return [
-    ...(await differences('documents', 'id')).map(({ id }) => `the index and document ${id} differ`),
-    ...(await differences('answered_questions', 'notification_id')).map(
-      ({ id }) => `the index and answer ${id} differ`,
-    ),
-  ];
-}
-
-const isSame = (some: readonly string[], others: readonly string[]) =>
-  some.length === others.length && some.every((text, index) => text === others[index]);

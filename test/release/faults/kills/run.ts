@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../../../../src/config.ts';
 import type { Database, Engine } from '../../../../src/database/database.ts';
 import { openDatabase } from '../../../../src/database/open.ts';
 import { createDemoDatabase } from '../../../support/databases.ts';
 import { type Meta, metaEnv, startMeta } from '../../../support/stand-ins/meta.ts';
+import { anyOf } from '../client.ts';
 import {
   makeDue,
   randomChannelFaults,
@@ -16,13 +14,11 @@ import {
 } from '../disturbances.ts';
 import { type KillableServer, startKillableServer } from '../servers.ts';
 import { type Client, createClient } from './client.ts';
-import { openHistory } from './history.ts';
 import { CUSTOMERS, keepRetrying, phone, runScenario } from './scenarios.ts';
 
 /** Mixed writes through the real API, in rounds. In each round a server is killed in the middle of the writes. */
 
 export interface RoundOptions {
-  engine: Engine;
   kills: number;
   scenariosPerRound: number;
   timeOuts: boolean;
@@ -35,7 +31,6 @@ export interface RoundOptions {
 export interface RoundsResult {
   url: string;
   client: Client;
-  history: Awaited<ReturnType<typeof openHistory>>;
   database: Database;
   meta: Meta;
   kills: number;
@@ -53,16 +48,14 @@ const KILL_DELAY_MAX_MS = 20;
 const GIVE_UP_MS = 60_000;
 
 export async function runRounds<T>(
+  engine: Engine,
   options: RoundOptions,
   check: (result: RoundsResult) => Promise<T>,
 ): Promise<T> {
-  const { engine } = options;
-  const folder = mkdtempSync(join(tmpdir(), 'deskbell-kills-'));
   const testDatabase = await createDemoDatabase(engine);
   const meta = await startMeta({ now: () => new Date() });
-  const history = await openHistory(join(folder, 'history.jsonl'));
   const servers: KillableServer[] = [];
-  const client = createClient(servers, history, options.clientRetryMs);
+  const client = createClient(servers, options.clientRetryMs);
   let database: Database | undefined;
   const env = {
     LOG_LEVEL: 'error',
@@ -74,51 +67,39 @@ export async function runRounds<T>(
   };
   try {
     for (let n = engine === 'postgres' ? 2 : 1; n > 0; n -= 1) servers.push(await startKillableServer(env));
+    const { url } = servers[0]!;
     database = await openDatabase(readConfig(testDatabase.env), 'command');
     const scenarios = (options.kills + 1) * options.scenariosPerRound;
-    await openWindows(meta, database, servers, Math.min(scenarios, CUSTOMERS));
+    meta.webhookUrl = `${url}/webhooks/whatsapp`;
+    await openWindows(meta, database, Math.min(scenarios, CUSTOMERS));
     meta.next(...randomChannelFaults(scenarios * 3, options.timeOuts));
     const reporter = reportStatusesRandomly(meta);
     const waits = shortenWaits(database, options.waits);
     const changeWebhookUrl = setInterval(() => {
-      meta.webhookUrl = `${randomOf(servers).url}/webhooks/whatsapp`;
+      meta.webhookUrl = `${anyOf(servers).url}/webhooks/whatsapp`;
     }, 50);
-    let killed: Pick<RoundsResult, 'kills' | 'inProgress'>;
+    const retrying = keepRetrying(client);
+    let inProgress: number;
     try {
-      const retrying = keepRetrying(client);
-      try {
-        killed = await runAllRounds(options, { servers, client, database, history });
-        await waitForAllSent(database);
-      } finally {
-        await retrying.stop();
-      }
+      inProgress = await runAllRounds(engine, options, { servers, client, database });
+      await waitForAllSent(database);
     } finally {
-      await waits.stop();
+      await retrying.stop().finally(waits.stop);
       clearInterval(changeWebhookUrl);
-      meta.webhookUrl = `${servers[0]!.url}/webhooks/whatsapp`;
+      meta.webhookUrl = `${url}/webhooks/whatsapp`;
     }
     await reporter.stop();
-    return await check({ url: servers[0]!.url, client, history, database, meta, ...killed });
+    return await check({ url, client, database, meta, kills: options.kills, inProgress });
   } finally {
     client.stop();
     await meta.close();
     await Promise.all(servers.map((server) => server.stop()));
     await database?.close();
-    await history.close();
     await testDatabase.remove();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
-const randomOf = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
-
-async function openWindows(
-  meta: Meta,
-  database: Database,
-  servers: KillableServer[],
-  count: number,
-): Promise<void> {
-  meta.webhookUrl = `${servers[0]!.url}/webhooks/whatsapp`;
+async function openWindows(meta: Meta, database: Database, count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, (_, n) => meta.customerWrites(phone(n))));
   for (const giveUpAt = Date.now() + GIVE_UP_MS; Date.now() < giveUpAt; await sleep(50)) {
     const row = await database.one<{ open: number }>(
@@ -130,26 +111,29 @@ async function openWindows(
   throw new Error('the customers’ messages were not processed');
 }
 
-interface RoundParts extends Pick<RoundsResult, 'client' | 'database' | 'history'> {
+interface RoundParts extends Pick<RoundsResult, 'client' | 'database'> {
   servers: readonly KillableServer[];
 }
 
-/** One more round than kills, so that there are also writes after the last kill. */
+/** One more round than kills, so that there are also writes after the last kill. Returns what a kill interrupted. */
 async function runAllRounds(
-  { engine, kills, scenariosPerRound }: RoundOptions,
-  { servers, client, database, history }: RoundParts,
-): Promise<Pick<RoundsResult, 'kills' | 'inProgress'>> {
+  engine: Engine,
+  { kills, scenariosPerRound }: RoundOptions,
+  { servers, client, database }: RoundParts,
+): Promise<number> {
   let inProgress = 0;
+  const kill = async () => {
+    await sleep(Math.random() * KILL_DELAY_MAX_MS);
+    inProgress += client.entries.filter(({ reply }) => !reply).length;
+    // With the embedded database the only worker was killed, so its leases can end at once.
+    const endLeases = () => makeDue(database, `state = 'sending' and unsettled_since is null`);
+    await anyOf(servers).killAndRestart(engine === 'sqlite' ? endLeases : undefined);
+  };
   for (let round = 0; round <= kills; round += 1) {
     let finished = 0;
     let killing: Promise<void> | undefined;
     // At any time except the end: each client still has a scenario to run.
     const killAfter = Math.floor(Math.random() * Math.max(1, scenariosPerRound - CLIENTS));
-    const kill = async () => {
-      await sleep(Math.random() * KILL_DELAY_MAX_MS);
-      inProgress += history.inProgress();
-      await randomOf(servers).killAndRestart(() => endLeasesOfKilledWorker(engine, database));
-    };
     await sleep(PAUSE_MS);
     await Promise.all(
       Array.from({ length: CLIENTS }, async (_, first) => {
@@ -162,13 +146,7 @@ async function runAllRounds(
     );
     await killing;
   }
-  return { kills, inProgress };
-}
-
-/** With the embedded database the only worker was killed, so its leases can end at once. */
-async function endLeasesOfKilledWorker(engine: Engine, database: Database): Promise<void> {
-  if (engine === 'postgres') return;
-  await makeDue(database, `state = 'sending' and unsettled_since is null`);
+  return inProgress;
 }
 
 /** Waits as long as there is progress: a slow machine is not a failure. */

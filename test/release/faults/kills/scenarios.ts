@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AURORA, NOTIFICATIONS } from '../../../support/server.ts';
-import type { Client } from './client.ts';
-import type { Action } from './history.ts';
+import type { Action, ActionOf, Client } from './client.ts';
 
 /** The mixed writes: things that happen in a shop, each a few requests in sequence. */
 type Scenario = (client: Client, n: number) => Promise<void>;
@@ -13,86 +12,81 @@ const KNOWLEDGE = '/api/v1/knowledge';
 /** A word that no other question contains. */
 const uniqueWord = (n: number) => `k${n}k`;
 
-async function raise(
-  client: Client,
-  n: number,
-  {
-    field,
-    name = `${n}`,
-    document,
-  }: { field: 'question' | 'support_request_reason'; name?: string; document?: number },
-): Promise<{ id: number; text: string }> {
+type Field = 'question' | 'support_request_reason';
+
+async function raise(client: Client, n: number, field: Field, name = `${n}`, document?: number) {
   const text = `What about ${uniqueWord(n)}, said customer ${name}?`;
-  // Without a key, parallel requests may share a statement, and a repeated request creates a new notification.
-  const key = n % 2 === 0 ? { key: `raise-${name.replace(' ', '-')}` } : {};
   const reply = await client.write(
     { type: 'raise', field, text },
     {
       method: 'POST',
       path: `${NOTIFICATIONS}/request`,
-      ...key,
+      // Without a key, parallel requests may share a statement, and a repeated request creates a new notification.
+      key: n % 2 === 0 ? `raise-${name.replace(' ', '-')}` : undefined,
       body: {
         notification_type: field === 'question' ? 'user_question_request' : 'user_support_request',
         conversation_id: 1,
-        context: {
-          [field]: text,
-          lead_phone: phone(n),
-          ...(document === undefined ? {} : { document_id: document }),
-        },
+        context: { [field]: text, lead_phone: phone(n), document_id: document },
       },
     },
   );
   return { id: Number(reply.headers.get('location')!.split('/').at(-1)), text };
 }
 
-type Answer = Omit<Extract<Action, { type: 'answer' }>, 'type' | 'notification'>;
+type Answer = Omit<ActionOf<'answer'>, 'type' | 'notification'>;
 
 async function answer(client: Client, notification: number, intended: Answer): Promise<void> {
   const path = `${NOTIFICATIONS}/${notification}/answer`;
   const keyed = notification % 4 !== 0;
   await client.write(
     { type: 'answer', notification, ...intended },
-    { method: 'POST', path, body: intended.answer, ...(keyed ? { key: `answer-${notification}` } : {}) },
-    // Without a key, ALREADY_ANSWERED shows that the first attempt was performed.
-    { performed: ({ json }) => !keyed && json.code === 'ALREADY_ANSWERED' },
+    {
+      method: 'POST',
+      path,
+      body: intended.answer,
+      ...(keyed
+        ? { key: `answer-${notification}` }
+        : // ALREADY_ANSWERED shows that the first attempt was performed.
+          { performed: ({ json }) => json.code === 'ALREADY_ANSWERED' }),
+    },
   );
 }
 
 /** A second delete gets 404. */
 async function remove(client: Client, action: Action, path: string): Promise<void> {
-  await client.write(action, { method: 'DELETE', path }, { performed: ({ status }) => status === 404 });
+  await client.write(action, { method: 'DELETE', path, performed: ({ status }) => status === 404 });
 }
 
 const deleteNotification = (client: Client, notification: number) =>
   remove(client, { type: 'delete notification', notification }, `${NOTIFICATIONS}/${notification}`);
 
 async function askAndAnswer(client: Client, n: number): Promise<number> {
-  const { id } = await raise(client, n, { field: 'question' });
+  const { id } = await raise(client, n, 'question');
   const body = `Answer ${n}`;
   await answer(client, id, { answer: { answer: body }, sends: body, teaches: { body } });
   return id;
 }
 
 const campaign: Scenario = async (client, n) => {
-  const { id } = await raise(client, n, { field: 'question' });
+  const { id } = await raise(client, n, 'question');
   const content = `Campaign ${n}`;
   await answer(client, id, { answer: { answer: content, only_send_campaign: true }, sends: content });
 };
 
 const help: Scenario = async (client, n) => {
-  const { id } = await raise(client, n, { field: 'support_request_reason' });
+  const { id } = await raise(client, n, 'support_request_reason');
   const content = `Help ${n}`;
   const notes = { resolution_notes: `Note ${n}` };
   await answer(client, id, { answer: { agent_response_to_customer: content, ...notes }, sends: content });
 };
 
 const resolve: Scenario = async (client, n) => {
-  const { id } = await raise(client, n, { field: 'support_request_reason' });
+  const { id } = await raise(client, n, 'support_request_reason');
   await answer(client, id, { answer: { resolve_only: true } });
 };
 
 const raiseAndDelete: Scenario = async (client, n) => {
-  const { id } = await raise(client, n, { field: 'support_request_reason' });
+  const { id } = await raise(client, n, 'support_request_reason');
   await deleteNotification(client, id);
 };
 
@@ -101,7 +95,7 @@ const answerAndDelete: Scenario = async (client, n) =>
 
 /** A document is created by an answer, edited, updated by another answer and, every second time, deleted. */
 const maintainDocument: Scenario = async (client, n) => {
-  const { id, text } = await raise(client, n, { field: 'question' });
+  const { id, text } = await raise(client, n, 'question');
   const first = `Answer ${n}`;
   await answer(client, id, { answer: { answer: first }, sends: first, teaches: { body: first } });
   const found = await client.read(`${KNOWLEDGE}/?q=${uniqueWord(n)}`);
@@ -115,8 +109,11 @@ const maintainDocument: Scenario = async (client, n) => {
   const body = `Edited ${n}`;
   await client.write(
     { type: 'edit', document, body, version: version + 1 },
-    { method: 'PATCH', path, body: { body }, ifMatch: `"${document}-${version}"` },
     {
+      method: 'PATCH',
+      path,
+      body: { body },
+      headers: { 'if-match': `"${document}-${version}"` },
       // Nobody else edits this document, so a version after ours would be a second effect.
       async performed({ status }) {
         const { json } = await client.read(path);
@@ -124,7 +121,7 @@ const maintainDocument: Scenario = async (client, n) => {
       },
     },
   );
-  const again = await raise(client, n, { field: 'question', name: `${n} again`, document });
+  const again = await raise(client, n, 'question', `${n} again`, document);
   const second = `Answer ${n} again`;
   const teaches = { body: second, document, version: version + 2 };
   await answer(client, again.id, { answer: { answer: second }, sends: second, teaches });
@@ -134,17 +131,17 @@ const maintainDocument: Scenario = async (client, n) => {
 /** Every second session stays signed in. */
 const signInAndOut: Scenario = async (client, n) => {
   const path = '/api/v1/auth';
-  const open = { withoutToken: true };
-  const { json } = await client.write(
-    { type: 'sign in' },
-    { method: 'POST', path: `${path}/login`, body: AURORA },
-    open,
-  );
+  const open = { method: 'POST', withoutToken: true } as const;
+  const { json } = await client.write({ type: 'sign in' }, { ...open, path: `${path}/login`, body: AURORA });
   if (n % 2 === 0) return;
   await client.write(
     { type: 'sign out', session: json.refresh_token },
-    { method: 'POST', path: `${path}/logout`, body: { refresh_token: json.refresh_token } },
-    { ...open, performed: ({ status }) => status === 401 },
+    {
+      ...open,
+      path: `${path}/logout`,
+      body: { refresh_token: json.refresh_token },
+      performed: ({ status }) => status === 401,
+    },
   );
 };
 
@@ -175,8 +172,11 @@ export function keepRetrying(client: Client): { stop(): Promise<void> } {
       for (const { id: delivery } of json as { id: number }[]) {
         await client.write(
           { type: 'retry', delivery },
-          { method: 'POST', path: `/api/v1/delivery/${delivery}/retry` },
-          { performed: ({ status }) => status === 409 },
+          {
+            method: 'POST',
+            path: `/api/v1/delivery/${delivery}/retry`,
+            performed: ({ status }) => status === 409,
+          },
         );
       }
       await sleep(300);

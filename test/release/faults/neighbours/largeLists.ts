@@ -1,11 +1,13 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 import type { TestDatabase } from '../../../support/databases.ts';
+import type { Serving } from '../../../support/process.ts';
 import { NOTIFICATIONS, startDeskbell } from '../../../support/server.ts';
 import { type Finding, none, type Size } from '../fault.ts';
 import { monitorServer } from '../monitor.ts';
-import type { Attack, Target } from './attack.ts';
+import type { Attack, Target } from '../neighbours.ts';
 
 const CLIENTS = 4;
 const MEMORY_MAX_MB = 100;
@@ -18,36 +20,14 @@ interface Contexts {
   bytes: number;
 }
 
-/** Before contexts had a limit, they could have almost 256 kB. */
-export const largeContexts = readAgainAndAgain('a list with large contexts', {
-  short: [
-    { count: 40, bytes: 64_000 },
-    { count: 40, bytes: 240_000 },
-  ],
-  full: [
-    { count: 200, bytes: 64_000 },
-    { count: 200, bytes: 240_000 },
-  ],
+/** Clients that read one long list again and again. */
+export const largeLists = (what: string, contexts: Record<Size, readonly Contexts[]>): Attack => ({
+  what,
+  // As `npm start` does.
+  settings: { NODE_OPTIONS: '--max-semi-space-size=8' },
+  prepare: (testDatabase, size) => insertContexts(testDatabase, contexts[size]),
+  run: (target) => readLists(what, target, contexts[target.size]),
 });
-
-export const longList: Attack = {
-  ...readAgainAndAgain('a list of many notifications', {
-    short: [{ count: 15_000, bytes: 60 }],
-    full: [{ count: 100_000, bytes: 60 }],
-  }),
-};
-
-function readAgainAndAgain(what: string, contexts: Record<Size, readonly Contexts[]>): Attack {
-  return {
-    what,
-    // As `npm start` does.
-    settings: { NODE_OPTIONS: '--max-semi-space-size=8' },
-    async prepare(testDatabase, size) {
-      await insertContexts(testDatabase, contexts[size]);
-    },
-    run: (target) => readLists(what, target, contexts[target.size]),
-  };
-}
 
 /** With SQL, because the API accepts smaller contexts only. */
 async function insertContexts(testDatabase: TestDatabase, contexts: readonly Contexts[]): Promise<void> {
@@ -78,14 +58,13 @@ async function readLists(what: string, target: Target, contexts: readonly Contex
   const { server, size, token } = target;
   // Signing in and the first requests belong to the idle state.
   await sleep(1000);
-  const monitor = monitorServer(server, size);
+  const monitor = monitorServer(server);
   const until = performance.now() + SECONDS[size] * 1000;
-  const figures = { whole: 0, refused: 0, broken: 0, bytes: 0 };
+  const figures = { whole: 0, refused: 0, broken: 0 };
   await Promise.all(
     Array.from({ length: CLIENTS }, async (_, client) => {
       while (performance.now() < until) {
-        const reply = await readList(server.port, token, client % 2 === 0 ? 'identity' : 'gzip');
-        figures.bytes += reply.bytes;
+        const reply = await readList(server, token, client % 2 === 0 ? 'identity' : 'gzip');
         if (reply.status === 429) {
           figures.refused += 1;
           await sleep(200);
@@ -94,7 +73,7 @@ async function readLists(what: string, target: Target, contexts: readonly Contex
       }
     }),
   );
-  const { residentMb, stalls } = await monitor.stop();
+  const { residentMb, stallsMs } = await monitor.stop();
   return [
     { what: `${what}: lists that arrived whole`, value: figures.whole, atLeast: 2, dependsOnSpeed: true },
     { what: `${what}: lists refused for the moment`, value: figures.refused },
@@ -107,45 +86,32 @@ async function readLists(what: string, target: Target, contexts: readonly Contex
     },
     {
       what: `${what}: longest block of the event loop`,
-      value: Math.max(...stalls.map(({ ownMs }) => ownMs)),
+      value: Math.max(...stallsMs),
       unit: 'ms',
       atMost: 100,
     },
   ];
 }
 
-interface ListReply {
-  status: number;
-  bytes: number;
-  /** Counted, not parsed: a list of 60 MB would keep this thread busy. */
-  notifications: number;
-  isWhole: boolean;
-}
-
 const MARK = Buffer.from('"notification_type"');
 
-function readList(port: number, token: string, encoding: string): Promise<ListReply> {
-  return new Promise((resolve) => {
-    const reply: ListReply = { status: 0, bytes: 0, notifications: 0, isWhole: false };
-    const failed = () => resolve({ ...reply, status: 0 });
-    const headers = { authorization: `Bearer ${token}`, 'accept-encoding': encoding };
-    request({ host: '127.0.0.1', port, path: `${NOTIFICATIONS}/`, headers, agent: false }, (response) => {
-      reply.status = response.statusCode ?? 0;
-      const isZipped = response.headers['content-encoding'] === 'gzip';
-      const body = isZipped ? response.pipe(createGunzip()) : response;
-      // A name may be split between two parts.
-      let end = Buffer.alloc(0);
-      body.on('data', (part: Buffer) => {
-        reply.bytes += part.length;
-        const text = Buffer.concat([end, part]);
-        for (let at = text.indexOf(MARK); at >= 0; at = text.indexOf(MARK, at + 1)) reply.notifications += 1;
-        end = text.subarray(-(MARK.length - 1));
-      });
-      body.on('end', () => resolve({ ...reply, isWhole: end.at(-1) === ']'.charCodeAt(0) }));
-      body.on('error', failed);
-      response.on('error', failed);
-    })
-      .on('error', failed)
-      .end();
-  });
+/** Counted, not parsed: a list of 60 MB would keep this thread busy. */
+async function readList({ port }: Serving, token: string, encoding: string) {
+  const reply = { status: 0, notifications: 0, isWhole: false };
+  const headers = { authorization: `Bearer ${token}`, 'accept-encoding': encoding };
+  const sent = request({ host: '127.0.0.1', port, path: `${NOTIFICATIONS}/`, headers, agent: false }).end();
+  try {
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const isZipped = response.headers['content-encoding'] === 'gzip';
+    // A name may be split between two parts.
+    let end = Buffer.alloc(0);
+    for await (const part of isZipped ? response.compose(createGunzip()) : response) {
+      const text = Buffer.concat([end, part]);
+      for (let at = text.indexOf(MARK); at >= 0; at = text.indexOf(MARK, at + 1)) reply.notifications += 1;
+      end = text.subarray(-(MARK.length - 1));
+    }
+    return { ...reply, status: response.statusCode, isWhole: end.at(-1) === ']'.charCodeAt(0) };
+  } catch {
+    return reply;
+  }
 }

@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { coreWaitMs, ownCoreWaitMs } from '../cores.ts';
-import type { OthersFigures } from './others.ts';
+
+/** What another merchant's people notice during an attack. */
+export interface OthersFigures {
+  requests: number;
+  failed: number;
+  longestMs: number;
+}
 
 /** The second demo merchant: reads its inbox and its user record, and raises questions. */
 const SHOP = { email: 'owner@borealis.example', password: 'borealis-demo' };

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call, NOTIFICATIONS } from '../../../support/server.ts';
 import { none, type Size } from '../fault.ts';
-import type { Attack, Target } from './attack.ts';
+import type { Attack, Target } from '../neighbours.ts';
 
 const ASK = '/api/v1/ask';
 const WAITING = 1000;
