@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
@@ -43,8 +44,8 @@ async function refusesToOpen(settings: Settings, line: RegExp): Promise<void> {
 
 async function listening(): Promise<{ port: number; close(): void }> {
   const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  return { port: (server.address() as { port: number }).port, close: () => server.close() };
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
 }
 
 describe('a process that cannot start', () => {
@@ -64,28 +65,24 @@ describe('a process that cannot start', () => {
     other.close();
   });
 
-  it('prints in production a line of JSON for each mistake, on standard output', async () => {
+  it('prints in production its mistakes as JSON, on standard output', async () => {
     const program = run({ NODE_ENV: 'production', DATA_DIR: newFolder(), PORT: 'eighty', LOG_LEVEL: 'loud' });
     assert.equal((await program.ended).code, 1);
     const lines = program.stdout().trimEnd().split('\n');
-    const [first, ...others] = lines.map((line) => JSON.parse(line));
-    assert.equal(first.level, 'fatal');
-    assert.match([first, ...others].map(({ msg }) => msg).join('\n'), /^PORT must be.*\nLOG_LEVEL must be/m);
-    assert.equal(program.stderr(), '');
+    const problems = lines.map((line) => JSON.parse(line));
+    assert.deepEqual([problems[0].level, program.stderr()], ['fatal', '']);
+    assert.match(problems.map(({ msg }) => msg).join('\n'), /^PORT must be.*\nLOG_LEVEL must be/m);
   });
 });
 
 it('the line about an address names the setting to change', async () => {
   const config = { host: '192.0.2.1', metricsPort: 9100 };
-  const code = await listeningProblem(config.host, 0);
-  assert.match(
-    listenError({ code: code!, port: 0 }, config)!.message,
-    /^HOST 192\.0\.2\.1 is not an address/,
-  );
-  assert.match(
-    listenError({ code: 'EADDRINUSE', port: 9100 }, config)!.message,
-    /set METRICS_PORT to another/,
-  );
+  const code = (await listeningProblem(config.host, 0))!;
+  for (const [failure, line] of [
+    [{ code, port: 0 }, /^HOST 192\.0\.2\.1 is not an address/],
+    [{ code: 'EADDRINUSE', port: 9100 }, /set METRICS_PORT to another/],
+  ] as const)
+    assert.match(listenError(failure, config)!.message, line);
 });
 
 describe('a server refuses', { concurrency: 3 }, () => {
@@ -93,12 +90,10 @@ describe('a server refuses', { concurrency: 3 }, () => {
   const SECRET_KEY = newSecretKey();
 
   it('a data folder or a file in it that it cannot use', async () => {
-    for (const [folder, line] of [
-      ['/dev/null/x', /^The data folder \/dev\/null\/x cannot be created: /],
-      // Not even root can create a file there.
-      ['/sys/deskbell', /^The data folder \/sys\/deskbell cannot be created: permission denied/],
-    ] as const)
-      await refusesToOpen({ DATA_DIR: folder }, line);
+    // Not even root can create a file there.
+    const denied = /^The data folder \/sys\/deskbell cannot be created: permission denied/;
+    await refusesToOpen({ DATA_DIR: '/dev/null/x' }, /^The data folder \/dev\/null\/x cannot be created: /);
+    await refusesToOpen({ DATA_DIR: '/sys/deskbell' }, denied);
     for (const [file, line] of [
       ['server.lock', /^The data folder \S+ cannot be written: /],
       ['deskbell.db', /^The database in \S+ cannot be opened: /],
@@ -108,9 +103,6 @@ describe('a server refuses', { concurrency: 3 }, () => {
       mkdirSync(join(folder, file));
       await refusesToOpen({ DATA_DIR: folder }, line);
     }
-  });
-
-  it('a key file without a key', async () => {
     const folder = newFolder();
     writeFileSync(join(folder, 'secret.key'), '\n');
     await refusesToOpen({ DATA_DIR: folder }, /^The key in \S+ is too short/);
@@ -155,30 +147,21 @@ describe('a server refuses', { concurrency: 3 }, () => {
     await client.query(`alter database ${pathname.slice(1)} set default_transaction_read_only = on`);
     await client.end();
     const several = testDatabase.env.DATABASE_URL!.replace(host, `127.0.0.1:1,${host}`);
-    await refusesToOpen(
-      { ...testDatabase.env, DATABASE_URL: several },
-      /cannot be used: none of its hosts accepts writes\.$/,
-    );
+    const settings = { ...testDatabase.env, DATABASE_URL: several };
+    await refusesToOpen(settings, /cannot be used: none of its hosts accepts writes\.$/);
     await testDatabase.remove();
-    await refusesToOpen(
-      testDatabase.env,
-      /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist: create it, or correct DATABASE_URL\.$/,
-    );
+    const missing = /cannot be used: database "\w+" does not exist: create it, or correct DATABASE_URL\.$/;
+    await refusesToOpen(testDatabase.env, missing);
   });
 
   it('a database with another SECRET_KEY, of a newer version, or with a migration that was changed', async () => {
+    const newer = `insert into schema_migrations (version, name, checksum, applied_at)
+      values (9999, 'from_the_future', 'x', 'now')`;
+    const changed = `update schema_migrations set checksum = 'other' where version = 1`;
     for (const [settings, change, line] of [
       [{ SECRET_KEY }, 'select 1', /^SECRET_KEY is not the key of this database/],
-      [
-        {},
-        `insert into schema_migrations (version, name, checksum, applied_at) values (9999, 'from_the_future', 'x', 'now')`,
-        /^The database is newer than this Deskbell \([\d.]+\): it has migration 9999_from_the_future\./,
-      ],
-      [
-        {},
-        `update schema_migrations set checksum = 'other' where version = 1`,
-        /^Migration 0001_\w+ was changed after it was applied\./,
-      ],
+      [{}, newer, /^The database is newer than this Deskbell .*: it has migration 9999_from_the_future\./],
+      [{}, changed, /^Migration 0001_\w+ was changed after it was applied\./],
     ] as const) {
       const { env, remove } = await createDemoDatabase('sqlite', 'weak');
       const database = new DatabaseSync(join(env.DATA_DIR!, 'deskbell.db'));
