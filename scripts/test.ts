@@ -28,7 +28,14 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import type { Plugin } from 'rolldown';
-import { findOrInstall, type Service, startPgBouncer, startPostgres, startRedis } from './services.ts';
+import {
+  findOrInstall,
+  findOrInstallBrowser,
+  type Service,
+  startPgBouncer,
+  startPostgres,
+  startRedis,
+} from './services.ts';
 
 const { values: options, positionals: requestedFiles } = parseArgs({
   allowPositionals: true,
@@ -55,7 +62,7 @@ const FILES_PER_PROCESS = 12;
 const BROWSER_TESTS = 'test/browser/';
 const BROWSERS = 2;
 /** More means that the suite has become too heavy: whoever adds tests removes as much. */
-const CPU_MAX_MINUTES = 20;
+const CPU_MAX_MINUTES = 18;
 const MEMORY_FILES = '/dev/shm';
 const MEMORY_MIN = 4 * 2 ** 30;
 
@@ -120,7 +127,7 @@ if (options.quick) {
     );
   }
   await start('Redis', 'redis-server', 'redis-server', startRedis);
-  findBrowser();
+  prepareBrowser();
   buildDashboard();
 }
 // Imported only now, because it reads the address of PostgreSQL when it is loaded.
@@ -213,9 +220,9 @@ async function start(
   process.env[`TEST_${title.toUpperCase()}_URL`] = service.url;
 }
 
-/** There is nothing to start: each test file opens its own browser. */
-function findBrowser(): void {
-  const path = findOrInstall('chromium', 'chromium');
+/** There is nothing to start: the tests launch it. */
+function prepareBrowser(): void {
+  const path = findOrInstallBrowser();
   if (path) process.env.TEST_CHROMIUM = path;
   else missing.push('Chromium');
 }

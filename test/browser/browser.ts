@@ -11,7 +11,7 @@ import {
   type Locator,
   type Page,
 } from 'playwright-core';
-import { findProgram } from '../../scripts/services.ts';
+import { findBrowser } from '../../scripts/services.ts';
 import { type Merchant, newMerchant } from '../support/merchants.ts';
 import { root } from '../support/process.ts';
 import { AURORA, type Deskbell, reportFailures, startDeskbell } from '../support/server.ts';
@@ -97,7 +97,7 @@ const BLOCKED_WORKER = /^Service Worker registration blocked by Playwright/;
 /** Whether a page is as the next test expects it, so that it can go on there. */
 const IS_READY = `document.querySelector('.nav') !== null
   && document.querySelector('.toast, dialog[open], [role=dialog], .bulk, .connection:not([data-state=live])') === null`;
-const program = process.env.TEST_CHROMIUM ?? findProgram('chromium');
+const program = process.env.TEST_CHROMIUM ?? findBrowser();
 const built = existsSync(`${root}/dashboard/dist/index.html`);
 const missing = !program ? 'Chromium is not installed' : !built ? 'the dashboard is not built' : undefined;
 
