@@ -13,6 +13,10 @@ export interface Channels {
   typeOf(channelId: string): ChannelType | undefined;
   /** Like `of`, but read from the database instead of the cache. */
   readAgain(merchantId: MerchantId): Promise<Channel>;
+  /** This process uses the merchant's new settings from now on. */
+  changed(merchantId: MerchantId): void;
+  /** How often `changed` was called: for others who remember what they have read. */
+  readonly changes: number;
   /** Like `of`, together with the settings it was opened with. */
   describe(merchantId: MerchantId): Promise<OpenChannel>;
   /** The ids of the channel that the merchant has now, and of those that it had until a few days ago. */
@@ -35,7 +39,7 @@ export interface ChannelDefaults {
   channelDailyLimit: number;
 }
 
-/** A change on the command line reaches running workers within this time. */
+/** A change by another process is noticed within this time. */
 const KEPT_MS = 5000;
 const KEPT_MAX = 10_000;
 
@@ -43,6 +47,7 @@ export function createChannels(parts: ChannelParts & { vault: Vault }, defaults:
   const { database, vault, now } = parts;
   const kept = new LRUCache<MerchantId, OpenChannel & { at: number }>({ max: KEPT_MAX });
   const unsealed = new Map<string, Map<string, ChannelSettings>>();
+  let changes = 0;
   const { name, settings } = defaults.channel;
   const shared = { channel: open(name, settings), settings, own: false };
 
@@ -67,6 +72,13 @@ export function createChannels(parts: ChannelParts & { vault: Vault }, defaults:
     readAgain(merchantId) {
       kept.delete(merchantId);
       return this.of(merchantId);
+    },
+    changed(merchantId) {
+      kept.delete(merchantId);
+      changes += 1;
+    },
+    get changes() {
+      return changes;
     },
     typeOf: channelTypeOf,
     async idsOf(merchantId) {

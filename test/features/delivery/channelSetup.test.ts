@@ -98,6 +98,19 @@ describe('an owner sets up the channel', () => {
     assert.equal((await shown()).own, false);
   });
 
+  it('Meta’s first call is answered at once, also if another one came just before', async () => {
+    const challenge = {
+      'hub.mode': 'subscribe',
+      'hub.verify_token': 'asked-at-once',
+      'hub.challenge': '12345',
+    };
+    const verify = () => deskbell.call('GET', `/webhooks/whatsapp?${new URLSearchParams(challenge)}`);
+    assert.equal((await verify()).status, 403);
+    await change({ ...WHATSAPP, 'verify-token': challenge['hub.verify_token'] });
+    assert.equal((await verify()).text, '12345');
+    await shop.delete('/channel');
+  });
+
   it('shows the template as WhatsApp has it, or why it cannot be used', async () => {
     const template = async () => (await shop.get('/channel/template')).json;
     // Of the operator's channel, which is not WhatsApp here.

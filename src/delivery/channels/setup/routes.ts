@@ -157,7 +157,7 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
           await recordEvent(tx, { what: 'channel.changed', merchantId, who: whoOf(request), at, about });
         });
         await lookAgainAtAll(database, merchantId, 'customer', at);
-        await channels.readAgain(merchantId);
+        channels.changed(merchantId);
         return { message: 'Your channel is set up.' };
       },
     );
@@ -184,7 +184,7 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
           return removed;
         });
         if (had) await lookAgainAtAll(database, merchantId, 'customer', at);
-        await channels.readAgain(merchantId);
+        channels.changed(merchantId);
         return { message: had ? 'Your channel was removed.' : 'You have no channel of your own.' };
       },
     );

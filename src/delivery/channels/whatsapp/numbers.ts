@@ -15,16 +15,17 @@ export interface Numbers {
 
 export const tokenDigest = (token: string) => createHash('sha256').update(token).digest('base64');
 
-/** A change of a merchant's number is noticed within this time. */
+/** A change by another process is noticed within this time. */
 const KEPT_MS = 5000;
 
 export function rememberNumbers({ channels, now }: InboundRouteParts): () => Promise<Numbers> {
-  let known: { at: number; numbers: Promise<Numbers> } | undefined;
+  let known: { at: number; changes: number; numbers: Promise<Numbers> } | undefined;
   return () => {
     const at = now().getTime();
-    if (known && Math.abs(at - known.at) < KEPT_MS) return known.numbers;
+    const { changes } = channels;
+    if (known?.changes === changes && Math.abs(at - known.at) < KEPT_MS) return known.numbers;
     const numbers = withoutDeadline(() => readNumbers(channels));
-    known = { at, numbers };
+    known = { at, changes, numbers };
     numbers.catch(() => {
       known = undefined;
     });
