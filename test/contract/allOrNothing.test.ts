@@ -159,14 +159,4 @@ onEachEngine('all or nothing', (engine) => {
       [],
     );
   });
-
-  it('a key is not stored for a request that was not committed', async () => {
-    await deskbell.database.script(FAILING_COMMIT[engine].fail);
-    const failed = await post(`${NOTIFICATIONS}/request`, LEAK, 'sinking');
-    await deskbell.database.script(FAILING_COMMIT[engine].fix);
-    assert.equal(failed.status, 500);
-    const again = await post(`${NOTIFICATIONS}/request`, LEAK, 'sinking');
-    assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, null]);
-    assert.equal((await deskbell.call('GET', again.headers.get('location')!, { token })).status, 200);
-  });
 });

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { setReadOnly } from '../support/databases.ts';
 import { useMerchant } from '../support/merchants.ts';
-import { assertError, type CallOptions, onEachEngine, outcome, startDeskbell } from '../support/server.ts';
+import { type CallOptions, onEachEngine, outcome } from '../support/server.ts';
 
-const QUESTION = { notification_type: 'user_question_request', context: { question: 'Do you have decaf?' } };
 const SUPPORT = {
   notification_type: 'user_support_request',
   context: { support_request_reason: 'The parcel arrived damaged.' },
 };
+const QUESTION = 'Do you have decaf?';
 const ANSWERED = { status: 200, message: 'Notification answered.' };
 const RESOLVED = { status: 200, message: 'Notification resolved without a reply.' };
 const ALREADY = {
@@ -24,51 +23,21 @@ const schemaError = (field: string, details: string) =>
   refused(field, `Answer validation failed against JSON schema: ${details}`);
 
 const REPLY = { agent_response_to_customer: 'A new parcel is on its way.', resolution_notes: 'Sent again.' };
-const EMOJI = '👩‍👩‍👧‍👦';
 
 /** One case for each message. rules.test.ts has the other values. */
-const REFUSED: [raised: object, body: unknown, outcome: object][] = [
+const REFUSED: [raised: string | object, body: unknown, outcome: object][] = [
   [QUESTION, '[]', refused('body', 'body must be a JSON object')],
-  [QUESTION, 'null', refused('body', 'body must be a JSON object')],
-  [QUESTION, { answer: '\n\t\u00a0\u3000' }, contentMissing('answer')],
-  [QUESTION, { answer: 7 }, schemaError('answer', 'answer must be string')],
-  [
-    QUESTION,
-    { answer: '😀'.repeat(4097) },
-    schemaError('answer', 'answer must NOT have more than 4096 characters'),
-  ],
-  // A valid answer to the other type is not valid here.
   [QUESTION, REPLY, contentMissing('answer')],
+  [QUESTION, { answer: 7 }, schemaError('answer', 'answer must be string')],
   [SUPPORT, { answer: 'Yes.' }, contentMissing('agent_response_to_customer')],
-  [SUPPORT, { ...REPLY, resolution_notes: ' ' }, refused('resolution_notes', 'resolution_notes is required')],
-  [
-    SUPPORT,
-    { ...REPLY, resolution_notes: ['text'] },
-    schemaError('resolution_notes', 'resolution_notes must be string'),
-  ],
-  ...['resolve_only', 'only_send_campaign'].flatMap((flag) =>
-    ['true', 1, []].map((value): [object, object, object] => [
-      SUPPORT,
-      { ...REPLY, [flag]: value },
-      refused(flag, `${flag} must be a boolean`),
-    ]),
-  ),
-  // Missing content is reported before missing notes, and both before errors of the schema.
-  [SUPPORT, {}, contentMissing('agent_response_to_customer')],
-  [SUPPORT, { resolution_notes: 7 }, contentMissing('agent_response_to_customer')],
   [SUPPORT, { agent_response_to_customer: 7 }, refused('resolution_notes', 'resolution_notes is required')],
+  [SUPPORT, { ...REPLY, resolve_only: 'true' }, refused('resolve_only', 'resolve_only must be a boolean')],
 ];
 
-const DIFFICULT = ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "`;
+const DIFFICULT = ` \u0000 \ud800 👩‍👩‍👧‍👦 שלום '; -- $1 \\ "`;
 /** The answer that is sent, and the answer that is stored. */
-const VALID_ANSWERS: [title: string, raised: object, body: object, stored: object][] = [
+const VALID_ANSWERS: [title: string, raised: string | object, body: object, stored: object][] = [
   ['a question', QUESTION, { answer: 'Yes.' }, { answer: 'Yes.' }],
-  [
-    'a question, also for the knowledge base',
-    QUESTION,
-    { answer: 'Yes.', only_send_campaign: false, resolve_only: null },
-    { answer: 'Yes.' },
-  ],
   [
     'a question, sent directly',
     QUESTION,
@@ -81,13 +50,6 @@ const VALID_ANSWERS: [title: string, raised: object, body: object, stored: objec
     SUPPORT,
     { resolve_only: true, agent_response_to_customer: 7, resolution_notes: '' },
     { resolve_only: true },
-  ],
-  ['a question, resolved without a reply', QUESTION, { resolve_only: true }, { resolve_only: true }],
-  [
-    'a question with unknown fields',
-    QUESTION,
-    { answer: 'Yes.', status: 'requested', id: 1, resolution_notes: 7, constructor: 1 },
-    { answer: 'Yes.' },
   ],
   ['4,096 characters', QUESTION, { answer: '😀'.repeat(4096) }, { answer: '😀'.repeat(4096) }],
   ['text that is difficult for databases', QUESTION, { answer: DIFFICULT }, { answer: DIFFICULT }],
@@ -125,15 +87,12 @@ onEachEngine('answering a notification', (engine) => {
   }
 
   it('refuses an invalid answer with 500 and the contract’s message, and leaves the notification pending', async () => {
-    const ids = new Map([
-      [QUESTION as object, await shop.raise(QUESTION)],
-      [SUPPORT, await shop.raise(SUPPORT)],
-    ]);
-    const showAll = () => Promise.all([...ids.values()].map((id) => show(id)));
-    const before = await showAll();
-    for (const [raised, body, expected] of REFUSED)
-      assert.deepEqual(await send(ids.get(raised)!, body), expected, JSON.stringify(body).slice(0, 80));
-    assert.deepEqual(await showAll(), before);
+    for (const [raised, body, expected] of REFUSED) {
+      const id = await shop.raise(raised);
+      const before = await show(id);
+      assert.deepEqual(await send(id, body), expected, JSON.stringify(body));
+      assert.deepEqual(await show(id), before);
+    }
   });
 
   it('refuses a second answer before it checks the content', async () => {
@@ -167,7 +126,7 @@ onEachEngine('answering a notification', (engine) => {
     // An older version may have stored a notification like this.
     const schema = {
       type: 'object',
-      properties: { rating: { type: 'integer', maximum: 5 }, remark: { type: 'string', pattern: '^[A-Z]' } },
+      properties: { rating: { type: 'integer', maximum: 5 }, remark: { type: 'string' } },
       maxProperties: 3,
     };
     const { database } = shop.deskbell;
@@ -191,8 +150,6 @@ onEachEngine('answering a notification', (engine) => {
       [{ answer: 'Yes.' }, contentMissing('rating')],
       [{ rating: 9 }, refused('remark', 'remark is required')],
       [{ ...valid, rating: 9 }, schemaError('rating', 'rating must be <= 5')],
-      [{ ...valid, rating: 'x' }, schemaError('rating', 'rating must be integer')],
-      [{ ...valid, remark: 'kind' }, schemaError('remark', 'remark must match pattern "^[A-Z]"')],
       [{ ...valid, more: 1, evenMore: 2 }, tooMany],
       [valid, ANSWERED],
     ] as const)
@@ -212,22 +169,5 @@ onEachEngine('answering a notification', (engine) => {
       return [];
     };
     assert.deepEqual(await send(id, { answer: 'Yes.' }), ANSWERED);
-    assert.deepEqual(await send(id, { answer: 'Yes.' }), ALREADY);
-  });
-
-  // What is new is not on a primary that was demoted, and it goes on answering reads.
-  it('is not 404 but unavailable on a server that takes no writes any more', {
-    skip: engine === 'sqlite',
-  }, async () => {
-    const demoted = await startDeskbell(engine, { DATABASE_POOL_SIZE: '1' });
-    try {
-      const token = await demoted.signIn();
-      await setReadOnly(demoted.database, true);
-      const options = { token, body: { answer: 'Yes.' } };
-      const reply = await demoted.call('POST', '/api/v1/notification/999999/answer', options);
-      assertError(reply, 500, 'SERVICE_UNAVAILABLE');
-    } finally {
-      await demoted.close();
-    }
   });
 });

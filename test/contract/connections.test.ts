@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict';
 import diagnostics from 'node:diagnostics_channel';
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { afterEach, before, describe, it, mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { useMerchant } from '../support/merchants.ts';
 import { type Connection, openConnection } from '../support/process.ts';
-import {
-  AURORA,
-  type Deskbell,
-  NOTIFICATIONS,
-  QUESTION,
-  raise,
-  startDeskbell,
-  useDeskbell,
-} from '../support/server.ts';
+import { AURORA, type Deskbell, useDeskbell } from '../support/server.ts';
+import { until } from '../support/shops.ts';
 
 /** Requests that fetch cannot send: byte by byte, late, broken, or all at once. And how many connections there may be. */
 
@@ -29,7 +22,6 @@ const CONNECTIONS_MAX = 5;
 /** Instead of ten and twelve seconds. The server checks its connections every second. */
 const HEADERS_MS = 2000;
 const REQUEST_MS = 2500;
-const SLOWLY_READ_BYTES = 8_000_000;
 
 const portOf = ({ url }: Deskbell) => Number(new URL(url).port);
 
@@ -59,19 +51,7 @@ async function httpServerOf(deskbell: Deskbell): Promise<Server> {
 
 describe('a slow client', { concurrency: true }, () => {
   const deskbell = useDeskbell('sqlite');
-  let token: string;
   before(async () => {
-    token = await deskbell.signIn();
-    const body = { ...QUESTION, context: { question: 'Q?', more: 'x'.repeat(60_000) } };
-    const id = (await raise(deskbell, token, body)).split('/').at(-1);
-    await deskbell.database.run(
-      `with recursive n (i) as (select 1 union all select i + 1 from n where i < $2)
-        insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at, context,
-          requested_fields, answered_fields, answer_schema_id)
-        select merchant_id, conversation_id, notification_type, created_at, updated_at, context, requested_fields,
-          answered_fields, answer_schema_id from notifications cross join n where id = $1`,
-      [Number(id), SLOWLY_READ_BYTES / 60_000],
-    );
     const server = await httpServerOf(deskbell);
     assert.deepEqual([server.headersTimeout, server.requestTimeout], [10_000, 12_000]);
     Object.assign(server, { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS });
@@ -79,7 +59,6 @@ describe('a slow client', { concurrency: true }, () => {
 
   for (const [title, bytes, piece] of [
     ['half a header', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ', 'z'],
-    ['nothing', '', ''],
     ['only line breaks', '\r\n', '\r\n'],
     ['half a body', `${LOGIN_HEAD}\r\n\r\n{`, ' '],
   ] as const)
@@ -98,43 +77,11 @@ describe('a slow client', { concurrency: true }, () => {
         connection.socket.destroy();
       }
     });
-
-  it('gets the whole response if it reads slowly', async () => {
-    const start = performance.now();
-    const { socket } = await openConnection(
-      portOf(deskbell),
-      `GET ${NOTIFICATIONS}/ HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
-    );
-    let bytes = 0;
-    let sinceResumed = 0;
-    socket.on('data', (part) => {
-      bytes += part.length;
-      sinceResumed += part.length;
-      if (sinceResumed > SLOWLY_READ_BYTES / 10) socket.pause();
-    });
-    const reading = setInterval(() => {
-      sinceResumed = 0;
-      socket.resume();
-    }, 600);
-    await once(socket, 'end').finally(() => clearInterval(reading));
-    assert.ok(bytes > SLOWLY_READ_BYTES, `${bytes} bytes`);
-    // Otherwise it is no test.
-    assert.ok(performance.now() - start > REQUEST_MS + 2000);
-  });
-
-  it('does not delay other clients', async () => {
-    const connections = await Promise.all(
-      Array.from({ length: 50 }, () => openConnection(portOf(deskbell), LOGIN_HEAD)),
-    );
-    assert.equal((await deskbell.call('GET', '/healthz')).status, 200);
-    for (const { socket } of connections) socket.destroy();
-  });
 });
 
 describe('a raw connection', () => {
-  const deskbell = useDeskbell('sqlite');
-  const LAST = 'GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
-  const send = (bytes: string) => openConnection(portOf(deskbell), bytes);
+  const shop = useMerchant('sqlite');
+  const send = (bytes: string) => openConnection(portOf(shop.deskbell), bytes);
 
   it('gets 400 in the common error format for what is no HTTP', async () => {
     for (const bytes of [
@@ -161,22 +108,13 @@ describe('a raw connection', () => {
     connection.socket.resume();
     assertBrokenReply(await connection.closed, 431, 'HEADERS_TOO_LARGE');
   });
-
-  it('gets the responses to pipelined requests in order', async () => {
-    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
-    const connection = await send(`${LOGIN_HEAD}\r\n\r\n${BODY}${get('/healthz')}${get('/nowhere')}${LAST}`);
-    const received = await connection.closed;
-    const statuses = [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
-    assert.deepEqual(statuses, [200, 200, 404, 200]);
-    assert.ok(received.indexOf('access_token') < received.indexOf('NOT_FOUND'));
-  });
 });
 
 describe('many connections', () => {
+  const shop = useMerchant('sqlite');
   const deskbell = useDeskbell('sqlite', { CONNECTIONS_PER_ADDRESS: String(CONNECTIONS_MAX) });
-  const unlimited = useDeskbell('sqlite', { CONNECTIONS_PER_ADDRESS: '0' });
   const opened: Connection[] = [];
-  const open = async (server: Deskbell, bytes = '') => {
+  const open = async (bytes = '', server = deskbell) => {
     const connection = await openConnection(portOf(server), bytes);
     opened.push(connection);
     return connection;
@@ -186,22 +124,11 @@ describe('many connections', () => {
     for (const { socket } of opened.splice(0)) socket.destroy();
   });
 
-  /** The server may not yet have noticed that the connections of the test before are closed, and refuse some. */
-  const fill = async () => {
-    const giveUpAt = Date.now() + 30_000;
-    for (let accepted = 0; accepted < CONNECTIONS_MAX; ) {
-      const received = await (await open(deskbell, GET)).until(/HTTP\/1\.1 \d{3}/);
-      if (received.startsWith('HTTP/1.1 200')) accepted += 1;
-      else opened.pop()!.socket.destroy();
-      assert.ok(Date.now() < giveUpAt, received);
-    }
-  };
-
   it('of an address above its limit get 503 with Retry-After, and are closed', async () => {
-    await fill();
+    for (let n = 0; n < CONNECTIONS_MAX; n += 1) await (await open(GET)).until(/HTTP\/1\.1 200/);
     // The request may come before or after the response.
     for (const bytes of ['', GET, GET]) {
-      const received = await (await open(deskbell, bytes)).closed;
+      const received = await (await open(bytes)).closed;
       const [head = '', body = ''] = received.split('\r\n\r\n');
       assert.match(head, /^HTTP\/1\.1 503 /, received);
       assert.match(head, /\r\nretry-after: \d/i);
@@ -215,36 +142,12 @@ describe('many connections', () => {
     opened[0]!.socket.write(GET);
     await opened[0]!.until(/(HTTP\/1\.1 200.*){2}/s);
     opened[0]!.socket.destroy();
-    for (const giveUpAt = Date.now() + 30_000; ; await sleep(20)) {
-      const received = await (await open(deskbell, GET.replace('Host', 'Connection: close\r\nHost'))).closed;
-      if (Date.now() > giveUpAt || received.startsWith('HTTP/1.1 200')) {
-        assert.match(received, /^HTTP\/1\.1 200/);
-        break;
-      }
-    }
-  });
-
-  it('of an address far above its limit are closed at once', async () => {
-    await fill();
-    const many = await Promise.all(Array.from({ length: 150 }, () => open(deskbell).catch(() => undefined)));
-    const received = await Promise.all(many.map((connection) => connection?.closed));
-    for (const text of received) assert.match(text ?? '', /^$|^HTTP\/1\.1 503 /);
-  });
-
-  it('are not limited with 0', async () => {
-    const many = await Promise.all(Array.from({ length: 50 }, () => open(unlimited, GET)));
-    await Promise.all(many.map((connection) => connection.until(/HTTP\/1\.1 200/)));
-  });
-
-  it('do not delay a stop if they have no requests', async () => {
-    const stopping = await startDeskbell('sqlite');
-    const connections = await Promise.all(Array.from({ length: 10 }, () => open(stopping)));
-    await stopping.close();
-    for (const connection of connections) assert.equal(await connection.closed, '');
+    const last = GET.replace('Host', 'Connection: close\r\nHost');
+    await until('one more gets in', async () => (await (await open(last)).closed).startsWith('HTTP/1.1 200'));
   });
 
   it('are closed without requests, even if line breaks arrive', async () => {
-    const connection = await open(unlimited, GET);
+    const connection = await open(GET, shop.deskbell);
     await connection.until(/HTTP\/1\.1 200/);
     const now = performance.now.bind(performance);
     const sending = setInterval(() => connection.socket.write('\r\n'), 100);
@@ -255,5 +158,93 @@ describe('many connections', () => {
     } finally {
       clearInterval(sending);
     }
+  });
+});
+
+const MB = 1024 * 1024;
+/** The server closes the connection of a client that sends nothing for this long, which is then no test. */
+const SILENT_MAX_MS = 1000;
+const GIVE_UP_AFTER_MS = 60_000;
+/** The server has answered before these arrive. */
+const LATE_BYTES = 100_000;
+
+type Framing = 'content-length' | 'chunked';
+
+const JSON_TYPE = 'Content-Type: application/json';
+
+function requestOf(line: string, headers: readonly string[], framing: Framing, bytes: number): string {
+  const length = framing === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${bytes}`;
+  const chunk = `10000\r\n${'x'.repeat(64 * 1024)}\r\n`;
+  const body =
+    framing === 'chunked' ? `${chunk.repeat(Math.ceil(bytes / 65_536))}0\r\n\r\n` : 'x'.repeat(bytes);
+  const head = [`${line} HTTP/1.1`, 'Host: localhost', ...headers, length];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
+}
+
+/** The client sends all of its body before it reads. */
+describe('the answer to a body that is not read', () => {
+  const shop = useMerchant('sqlite');
+  const connect = () => openConnection(portOf(shop.deskbell));
+
+  /** Sends everything, the end a bit later, and only then reads the answer. */
+  async function sendThenRead(text: string): Promise<string> {
+    const connection = await connect();
+    const { socket } = connection;
+    socket.pause();
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    for (const part of [text.slice(0, -LATE_BYTES), text.slice(-LATE_BYTES)]) {
+      await Promise.race([new Promise((resolve) => socket.write(part, resolve)), closed]);
+      await sleep(20);
+    }
+    socket.resume();
+    await Promise.race([connection.closed, connection.until(/\r\n\r\n.*\}/s).catch(() => {})]);
+    socket.destroy();
+    return connection.received();
+  }
+
+  for (const [title, framing, line, type, status] of [
+    ['too large', 'content-length', 'POST /api/v1/auth/login', JSON_TYPE, 413],
+    ['without a token', 'chunked', 'POST /api/v1/notification/request', JSON_TYPE, 401],
+    ['at an unknown path', 'content-length', 'POST /nowhere', 'Content-Type: text/csv', 404],
+  ] as const)
+    it(`arrives: ${title} (${framing})`, async () => {
+      const requests = ['keep-alive', 'close'].map((value) =>
+        requestOf(line, [type, `Connection: ${value}`], framing, 2 * MB),
+      );
+      for (const giveUpAt = performance.now() + GIVE_UP_AFTER_MS; ; ) {
+        const startedAt = performance.now();
+        const received = await Promise.all(requests.map(sendThenRead));
+        const endedAt = performance.now();
+        // This process stood still for longer than the server waits, so whatever came says nothing.
+        if (endedAt - startedAt >= SILENT_MAX_MS && endedAt < giveUpAt) continue;
+        for (const text of received) assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} .*"code":`, 's'));
+        return;
+      }
+    });
+
+  it('does not end a connection that is to stay open, if the body is short', async () => {
+    const connection = await connect();
+    for (let n = 1; n <= 3; n += 1) {
+      connection.socket.write(requestOf('POST /nowhere', [], 'chunked', 100_000));
+      await connection.until(new RegExp(`(HTTP/1\\.1 404 .*){${n}}`, 's'));
+    }
+    connection.socket.destroy();
+  });
+
+  it('is the last if the body never ends', async () => {
+    const { socket, received } = await connect();
+    const gone = new Promise((resolve) => socket.once('close', resolve));
+    const endless = requestOf('POST /api/v1/auth/login', [JSON_TYPE], 'chunked', MB).slice(
+      0,
+      -'0\r\n\r\n'.length,
+    );
+    const [head = '', chunks = ''] = endless.split(/(?<=\r\n\r\n)/);
+    socket.write(head);
+    let sentMb = 0;
+    for (; sentMb < 64 && !socket.destroyed; sentMb += 1)
+      await Promise.race([new Promise((resolve) => socket.write(chunks, resolve)), gone]);
+    await gone;
+    assert.ok(sentMb < 64, `${sentMb} MB`);
+    assert.equal(received().match(/HTTP\/1\.1/g)?.length, 1);
   });
 });

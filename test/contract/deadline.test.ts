@@ -2,22 +2,19 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findProgram, type Service, startPostgres } from '../../scripts/services.ts';
-import { createPasswords } from '../../src/auth/passwords/passwords.ts';
 import { DatabaseUnavailable } from '../../src/database/database.ts';
 import { runWithDeadline } from '../../src/database/deadline.ts';
 import { databaseFile } from '../../src/database/sqliteFolder.ts';
-import { newSecretKey } from '../../src/secrets.ts';
-import { type LoopbackProxy, startProxy } from '../release/faults/proxy.ts';
-import { engines } from '../support/databases.ts';
-import { newFolder, type Serving, serve } from '../support/process.ts';
+import { createDemoDatabase, engines, type TestDatabase } from '../support/databases.ts';
+import { startFreezer } from '../support/postgresProxy.ts';
 import {
   AURORA,
   assertError,
-  call,
+  type Deskbell,
   NOTIFICATIONS,
   QUESTION,
   type Reply,
+  startDeskbell,
   useDeskbell,
 } from '../support/server.ts';
 import { until } from '../support/shops.ts';
@@ -45,102 +42,55 @@ async function assertRefusedInTime(refuseAll: () => Promise<number[]>): Promise<
   }
 }
 
-/** The body takes longer than the deadline. */
-async function raiseSlowly(url: string, token: string): Promise<Response> {
-  async function* body() {
-    yield ' ';
-    await sleep(1200);
-    yield JSON.stringify(QUESTION);
-  }
-  return fetch(`${url}${NOTIFICATIONS}/request`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: ReadableStream.from(body()).pipeThrough(new TextEncoderStream()),
-    duplex: 'half',
-  } as RequestInit);
-}
-
-if (engines.includes('postgres')) {
-  describe('the network to PostgreSQL drops everything without closing a connection', () => {
-    let postgres: Service;
-    let network: LoopbackProxy;
-    let server: Serving;
-    let token: string;
-    let refresh_token: string;
-    before(async () => {
-      postgres = await startPostgres(findProgram('postgres')!, { durable: false });
-      network = await startProxy([Number(new URL(postgres.url).port)]);
-      server = await serve({
-        DATA_DIR: newFolder(),
-        DATABASE_URL: postgres.url.replace(/:\d+\//, `:${network.port}/`),
-        SECRET_KEY: newSecretKey(),
-        DEMO: 'true',
-        LOG_LEVEL: 'fatal',
-        ...DEADLINE,
-      });
-      // A busy machine may need more than a second.
-      await until('somebody can sign in', async () => {
-        const { status, json } = await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA });
-        ({ access_token: token, refresh_token } = json);
-        return status === 200;
-      });
-    });
-    after(async () => {
-      await server?.stop();
-      await network?.close();
-      await postgres?.stop();
-    });
-
-    const untilReady = () =>
-      until('it is ready', async () => (await call(server.url, 'GET', '/readyz')).status === 200);
-
-    it('a client that sends its body slowly does not use up the time of its request', async () => {
-      // If the body counted, it would be refused each time. On a busy machine it is only refused sometimes.
-      await until('it is accepted', async () => (await raiseSlowly(server.url, token)).status === 200);
-    });
-
-    it('every request ends within its deadline, whatever it waits for', async () => {
-      const ask = (method: string, path: string, body?: unknown, headers = {}) =>
-        call(server.url, method, path, { token, body, headers });
-      const body = { answer: 'Yes.' };
-      const requests: Record<string, () => Promise<Reply>> = {
-        me: () => ask('GET', '/api/v1/auth/me'),
-        ready: () => ask('GET', '/readyz'),
-        'sign-in': () => ask('POST', '/api/v1/auth/login', AURORA),
-        refresh: () => ask('POST', '/api/v1/auth/refresh', { refresh_token }),
-        list: () => ask('GET', `${NOTIFICATIONS}/`),
-        suggestions: () => ask('GET', `${NOTIFICATIONS}/4/suggestions`),
-        raise: () => ask('POST', `${NOTIFICATIONS}/request`, QUESTION),
-        'raise once': () => ask('POST', `${NOTIFICATIONS}/request`, QUESTION, { 'idempotency-key': 'a' }),
-        answer: () => ask('POST', `${NOTIFICATIONS}/4/answer`, body),
-        'answer once': () => ask('POST', `${NOTIFICATIONS}/4/answer`, body, { 'idempotency-key': 'b' }),
-        delete: () => ask('DELETE', `${NOTIFICATIONS}/1`),
-        'change a document': () => ask('PATCH', '/api/v1/knowledge/1', { title: 'A' }),
-        'retry messages': () => ask('POST', '/api/v1/delivery/retry', { state: 'failed' }),
-        events: () => ask('GET', '/api/v1/events'),
-      };
-      const refuseAll = () =>
-        Promise.all(Object.entries(requests).map(([title, request]) => assertRefused(title, request)));
-      await assertRefusedInTime(async () => {
-        network.passTraffic();
-        await untilReady();
-        // Opens connections, so that the first requests wait on one that is open, and the others for a new one.
-        await Promise.all(Array.from({ length: 10 }, requests.me!));
-        network.dropTraffic();
-        return [...(await refuseAll()), ...(await refuseAll())];
-      });
-    });
-
-    it('the server works again when the network does', async () => {
-      network.passTraffic();
-      await untilReady();
-      const raise = () => call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
-      await until('a question is raised', async () => (await raise()).status === 200);
-    });
+describe('PostgreSQL does not answer', { skip: !engines.includes('postgres') }, () => {
+  let testDatabase: TestDatabase;
+  let network: Awaited<ReturnType<typeof startFreezer>>;
+  let deskbell: Deskbell;
+  before(async () => {
+    testDatabase = await createDemoDatabase('postgres', 'weak');
+    network = await startFreezer(testDatabase.env.DATABASE_URL!);
+    const env = { ...testDatabase.env, DATABASE_URL: network.url };
+    deskbell = await startDeskbell('postgres', { ...DEADLINE, WORKER: 'false' }, { ...testDatabase, env });
   });
-}
+  after(async () => {
+    network?.thaw();
+    await deskbell?.close();
+    network?.close();
+    await testDatabase?.remove();
+  });
 
-if (engines.includes('postgres')) {
+  it('every request ends within its deadline, whatever it waits for, and works again afterwards', async () => {
+    const token = await deskbell.signIn();
+    const ask = (method: string, path: string, body?: unknown, headers = {}) =>
+      deskbell.call(method, path, { token, body, headers });
+    const raise = () => ask('POST', `${NOTIFICATIONS}/request`, QUESTION);
+    const requests: Record<string, () => Promise<Reply>> = {
+      me: () => ask('GET', '/api/v1/auth/me'),
+      'sign-in': () => ask('POST', '/api/v1/auth/login', AURORA),
+      list: () => ask('GET', `${NOTIFICATIONS}/`),
+      suggestions: () => ask('GET', `${NOTIFICATIONS}/4/suggestions`),
+      raise,
+      'raise once': () => ask('POST', `${NOTIFICATIONS}/request`, QUESTION, { 'idempotency-key': 'a' }),
+      answer: () => ask('POST', `${NOTIFICATIONS}/4/answer`, { answer: 'Yes.' }),
+      'change a document': () => ask('PATCH', '/api/v1/knowledge/1', { title: 'A' }),
+    };
+    const refuseAll = () =>
+      Promise.all(Object.entries(requests).map(([title, request]) => assertRefused(title, request)));
+    await assertRefusedInTime(async () => {
+      network.thaw();
+      // Opens connections, so that the first requests wait on one that is open, and the others for a new one.
+      const isReady = async () =>
+        (await Promise.all(Array.from({ length: 10 }, requests.me!))).every(({ status }) => status === 200);
+      await until('it answers', isReady);
+      network.freeze();
+      return [...(await refuseAll()), ...(await refuseAll())];
+    });
+    network.thaw();
+    await until('a question is raised', async () => (await raise()).status === 200);
+  });
+});
+
+if (engines.includes('postgres'))
   describe('a request that has used up its time', () => {
     const deskbell = useDeskbell('postgres', { DATABASE_POOL_SIZE: '1', WORKER: 'false' });
     it('leaves its connection to the others', async () => {
@@ -161,11 +111,28 @@ if (engines.includes('postgres')) {
       assert.equal(await database.transaction((tx) => tx.tryLock('a')), true);
     });
   });
-}
 
-describe('a command is writing to the embedded database', () => {
+describe('the deadline of a request to the embedded database', () => {
   const deskbell = useDeskbell('sqlite', DEADLINE);
-  it('a request waits for it until its deadline, and then writes nothing', async () => {
+  it('a client that sends its body slowly does not use up the time of its request', async () => {
+    const token = await deskbell.signIn();
+    async function* body() {
+      yield ' ';
+      await sleep(1200);
+      yield JSON.stringify(QUESTION);
+    }
+    const raiseSlowly = () =>
+      fetch(`${deskbell.url}${NOTIFICATIONS}/request`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: ReadableStream.from(body()).pipeThrough(new TextEncoderStream()),
+        duplex: 'half',
+      } as RequestInit);
+    // If the body counted, it would be refused each time. On a busy machine it is only refused sometimes.
+    await until('it is accepted', async () => (await raiseSlowly()).status === 200);
+  });
+
+  it('ends its wait for a command that is writing, and then nothing is written', async () => {
     const token = await deskbell.signIn();
     const raise = () => deskbell.call('POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
     const count = async () => {
@@ -209,21 +176,5 @@ describe('a server that is overloaded', () => {
       clearInterval(blocking);
     }
     await until('it accepts', async () => (await list()).status === 200);
-  });
-});
-
-describe('many passwords wait to be checked', () => {
-  it('those whose requests have used up their time leave the queue', async () => {
-    const passwords = createPasswords(1);
-    const deadline = { endsAtMs: performance.now() + 50 };
-    const checks = runWithDeadline(deadline, () =>
-      Array.from({ length: 100 }, () => passwords.matches('secret', undefined)),
-    );
-    const outcomes = await Promise.allSettled(checks);
-    const refused = outcomes.filter(({ status }) => status === 'rejected');
-    assert.ok(refused.length > 50, `${refused.length} of 100`);
-    for (const { reason } of refused as PromiseRejectedResult[])
-      assert.ok(reason instanceof DatabaseUnavailable);
-    assert.equal(await passwords.matches('secret', undefined), false);
   });
 });

@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MERCHANT_TABLES } from '../../src/erasure/merchant.ts';
 import { dumpOf, filesWith, tablesWith } from '../support/canaries.ts';
@@ -21,13 +18,8 @@ import {
 } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
-/** The merchant that an upgrade has got to: it belongs to none. */
-const NOT_OF_MERCHANTS = ['background_changes'];
 /** Tables that a running server also changes by itself. */
 const CHANGING = ['audit_events', 'delivery_queues', 'inbox_changes', 'new_events', 'events', 'event_logs'];
-
-/** Starting a process and deleting everything takes its time on a busy machine. */
-const COMMAND_MAX_MS = 120_000;
 
 /** Runs a command that waits for the last step, which comes half a minute later, and moves the server's clock there. */
 async function runToEnd(deskbell: Deskbell, args: readonly string[], input = ''): Promise<Run> {
@@ -48,7 +40,8 @@ async function runToEnd(deskbell: Deskbell, args: readonly string[], input = '')
       await sleep(200);
       return isOver;
     },
-    COMMAND_MAX_MS,
+    // Starting a process and deleting everything takes its time on a busy machine.
+    120_000,
   );
   return ended;
 }
@@ -100,9 +93,8 @@ onEachEngine('a merchant that is deleted', (engine) => {
     await until('the files are clean', () => filesWith(deskbell, [WORDS_IN_FILES]).length === 0);
     assert.deepEqual(await neighbour(), before);
     assert.equal((await login(deskbell, BOREALIS)).status, 200);
-    const events = (await run(['audit', 'list', '--json'], { env: settingsOf(deskbell) })).json;
-    const names = events.map(({ what }: { what: string }) => what);
-    assert.ok(names.includes('merchant.deletion_started') && names.includes('merchant.deleted'));
+    const { stdout } = await run(['audit', 'list'], { env: settingsOf(deskbell) });
+    assert.match(stdout, /merchant\.deleted.*merchant\.deletion_started/s);
   });
 
   it('is removed from every table with a merchant', async () => {
@@ -113,25 +105,20 @@ onEachEngine('a merchant that is deleted', (engine) => {
         : `select table_name as name from information_schema.columns where table_schema = current_schema()
             and column_name = 'merchant_id' and table_name <> 'inbox_index'`,
     );
-    assert.deepEqual(rows.map(({ name }) => name).sort(), [...MERCHANT_TABLES, ...NOT_OF_MERCHANTS].sort());
+    // The merchant that an upgrade has got to belongs to none.
+    const expected = [...MERCHANT_TABLES, 'background_changes'].sort();
+    assert.deepEqual(rows.map(({ name }) => name).sort(), expected);
   });
 });
 
 /** Erasing and exporting itself is tested on both engines. */
 describe('the commands for a person’s data', () => {
   const deskbell = useDeskbell('sqlite', { ACCESS_TOKEN_TTL_SECONDS: '86400' });
-  const folder = mkdtempSync(join(tmpdir(), 'deskbell-data-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
   const command = (...args: string[]) => runToEnd(deskbell, args);
   const post = (token: string, path: string, body: object) =>
     deskbell.call('POST', `/api/v1${path}`, { token, body });
-  const typesIn = (file: string): string[] =>
-    readFileSync(file, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line).type);
 
-  it('export and delete a colleague, whose name histories no longer show', async () => {
+  it('delete a colleague, whose name histories no longer show', async () => {
     const teo = await addColleague(deskbell, 'Zqxteo Zqxvidal');
     const { token } = teo;
     const question = { question: 'Do you open at noon on the moon?', conversation_id: 1 };
@@ -141,12 +128,6 @@ describe('the commands for a person’s data', () => {
     await post(token, '/conversation/2/send', { text: 'Hello.' });
     await post(token, `/notification/${id}/answer`, { answer: 'No.' });
     await deskbell.allSent();
-    const file = join(folder, 'teo.jsonl');
-    assert.equal((await command('user', 'export', teo.email, file)).code, 0);
-    const types = ['answer', 'audit_event', 'note', 'session', 'user'];
-    assert.deepEqual([...new Set(typesIn(file))].sort(), types);
-    assert.equal((await command('user', 'export', teo.email, file)).code, 1, 'the file exists');
-
     const { code, stderr } = await command('user', 'delete', teo.email, '--yes');
     assert.equal(code, 0, stderr);
     assert.deepEqual(await tablesWith(deskbell.database, [WORDS]), []);
@@ -162,20 +143,5 @@ describe('the commands for a person’s data', () => {
     assert.equal(kept.code, 1);
     assert.match(kept.stderr, /owner.*Nothing was changed/is);
     assert.equal((await login(deskbell)).status, 200);
-  });
-
-  it('export and erase a customer', async () => {
-    const token = await deskbell.signIn();
-    const customer = { reference: 'zqx-1', customer_name: 'Zqxana', customer_phone: '+34611009911' };
-    const id = String((await post(token, '/conversation/', customer)).json.id);
-    await post(token, `/conversation/${id}/messages`, { from: 'customer', text: 'zqxhello' });
-    const file = join(folder, 'customer.jsonl');
-    assert.equal((await command('conversation', 'export', id, file, '--merchant', '1')).code, 0);
-    assert.deepEqual(typesIn(file), ['conversation', 'message']);
-    const foreign = await command('conversation', 'delete', id, '--merchant', '2', '--yes');
-    assert.equal(foreign.code, 1);
-    const { code, stderr } = await command('conversation', 'delete', id, '--merchant', '1', '--yes');
-    assert.equal(code, 0, stderr);
-    assert.deepEqual(await tablesWith(deskbell.database, [WORDS]), []);
   });
 });

@@ -34,8 +34,8 @@ onEachEngine('a list and its ETag', (engine) => {
       headers: knownTag === undefined ? {} : { 'if-none-match': knownTag },
     });
 
-  it('returns 304 without a body while nothing has changed, for every valid form of If-None-Match', async () => {
-    for (const query of ['', '?status=answered', '?limit=2']) {
+  it('returns 304 without a body while nothing has changed, for every valid form of If-None-Match, and the list for any other tag', async () => {
+    for (const query of ['', '?status=answered&limit=1']) {
       const tag = (await listOf(aurora, query)).headers.get('etag')!;
       assert.match(tag, /^W\/"[^"]+"$/);
       const spellings = [tag, tag.slice(2), `"other", ${tag}`, `W/"a",${tag.slice(2)} , "b"`, '*'];
@@ -43,41 +43,14 @@ onEachEngine('a list and its ETag', (engine) => {
         const reply = await listOf(aurora, query, known);
         assert.deepEqual([reply.status, reply.text, reply.headers.get('etag')], [304, '', tag], known);
       }
-    }
-  });
-
-  it('returns the list for any other tag, such as that of another inbox', async () => {
-    const foreign = (await listOf(borealis)).headers.get('etag')!;
-    const tag = (await listOf(aurora)).headers.get('etag')!;
-    for (const known of [foreign, '"other"', tag.replaceAll('"', ''), `${tag.slice(0, -1)}x"`, '']) {
-      const reply = await listOf(aurora, '', known);
-      assert.deepEqual([reply.status, reply.json?.length], [200, 6], known);
-    }
-  });
-
-  it('is queried once for many simultaneous requests', async () => {
-    const { headers } = await listOf(aurora);
-    await raise(deskbell, borealis, BOREALIS_QUESTION);
-    // One merchant's write does not change another's list.
-    assert.equal((await listOf(aurora, '', headers.get('etag')!)).status, 304);
-    const { database } = deskbell;
-    const { one } = database;
-    let made = 0;
-    database.one = (sql, params) => {
-      if (sql.includes('string_agg')) made += 1;
-      return one(sql, params);
-    };
-    try {
-      const replies = await Promise.all(Array.from({ length: 30 }, () => listOf(borealis)));
-      assert.equal(new Set(replies.map(({ text }) => text)).size, 1);
-      assert.equal(made, 1);
-    } finally {
-      database.one = one;
+      const foreign = (await listOf(borealis, query)).headers.get('etag')!;
+      for (const known of [foreign, tag.replaceAll('"', ''), `${tag.slice(0, -1)}x"`, ''])
+        assert.equal((await listOf(aurora, query, known)).status, 200, known);
     }
   });
 
   it('has a new tag and the new content after every write, on every server', async () => {
-    const answer = { answer: 'Yes.' };
+    const answer = { token: borealis, body: { answer: 'Yes.' } };
     for (const [writer, reader] of [
       [deskbell, other],
       [other, deskbell],
@@ -91,19 +64,14 @@ onEachEngine('a list and its ETag', (engine) => {
       const writes: [name: string, write: () => Promise<unknown>, then: RegExp | undefined][] = [
         ['request', request, /"status":"requested"/],
         ['update by SQL', () => writer.database.run(byHand, [id()]), /"context":\{"question":"By hand\?"\}/],
-        [
-          'answer',
-          () => writer.call('POST', `${address}/answer`, { token: borealis, body: answer }),
-          /"status":"answered"/,
-        ],
+        ['answer', () => writer.call('POST', `${address}/answer`, answer), /"status":"answered"/],
         ['delete', () => writer.call('DELETE', address, { token: borealis }), undefined],
       ];
       const known: string[] = [];
       for (const [name, write, then] of writes) {
         // Each server has the current list in its cache, and must not return it after the write.
-        for (const server of [writer, reader]) {
+        for (const server of [writer, reader])
           known.push((await listOf(borealis, '', undefined, server)).headers.get('etag')!);
-        }
         await write();
         for (const server of [reader, writer]) {
           const list = await listOf(borealis, '', known.join(', '), server);

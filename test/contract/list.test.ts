@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
+import { copyNotification } from '../support/inbox.ts';
 import {
   AURORA,
   assertError,
   BOREALIS,
-  type Deskbell,
   idsOf,
   NOTIFICATIONS,
   onEachEngine,
@@ -16,15 +16,8 @@ import {
 
 const LIST = `${NOTIFICATIONS}/`;
 const NINE_FIELDS = [
-  'id',
-  'notification_type',
-  'status',
-  'created_at',
-  'updated_at',
-  'conversation_id',
-  'context',
-  'requested_fields',
-  'answered_fields',
+  ...['id', 'notification_type', 'status', 'created_at', 'updated_at', 'conversation_id', 'context'],
+  ...['requested_fields', 'answered_fields'],
 ];
 
 /** Aurora's demo notifications. This file only reads Aurora's inbox, and writes to Borealis'. */
@@ -53,7 +46,6 @@ const NO_TYPE = 'notification_types must be among user_question_request, user_su
 const NO_STATUS = 'status must be one of requested, answered';
 const NO_LIMIT = 'limit must be an integer from 1 to 1000';
 const NO_CURSOR = 'cursor must come from the Link header of a page';
-const CURSOR_BY_ID = Buffer.from('before 7').toString('base64url');
 const INVALID: [query: string, field: string, detail?: string][] = [
   ['status=open', 'status', NO_STATUS],
   ['status=', 'status', NO_STATUS],
@@ -62,47 +54,28 @@ const INVALID: [query: string, field: string, detail?: string][] = [
   ['notification_types=', 'notification_types', NO_TYPE],
   ['notification_types=user_question_request,other', 'notification_types', NO_TYPE],
   ['notification_types=user_question_request&notification_types[]=other', 'notification_types', NO_TYPE],
-  ...['0', '-1', '1.5', 'abc', '', '1001', '1e2', '1&limit=2'].map((limit): [string, string, string] => [
+  ...['0', '1.5', '', '1001', '1e2', '1&limit=2'].map((limit): [string, string, string] => [
     `limit=${limit}`,
     'limit',
     NO_LIMIT,
   ]),
-  ...['', '9', 'YmVmb3JlIDEuNQ', 'YmVmb3JlIDk5OTk5OTk5OTk5OTk5OTk'].map(
-    (cursor): [string, string, string] => [`cursor=${cursor}`, 'cursor', NO_CURSOR],
-  ),
-  ...['x', '0', '1&conversation_id=2'].map((id): [string, string] => [
-    `conversation_id=${id}`,
-    'conversation_id',
+  ...['', '9', 'YmVmb3JlIDEuNQ'].map((cursor): [string, string, string] => [
+    `cursor=${cursor}`,
+    'cursor',
+    NO_CURSOR,
   ]),
-  ...['1,x', '1,,2', Array.from({ length: 201 }, (_, n) => n + 1).join()].map((ids): [string, string] => [
-    `ids=${ids}`,
-    'ids',
-  ]),
-  ...['', 'yesterday', '2026-01-15', '2026-01-15T09:30:00', '2026-13-15T09:30:00Z'].map(
-    (time): [string, string] => [`updated_since=${time}`, 'updated_since'],
-  ),
+  ['conversation_id=1&conversation_id=2', 'conversation_id'],
+  ['ids=1,,2', 'ids'],
+  [`ids=${Array.from({ length: 201 }, (_, n) => n + 1)}`, 'ids'],
+  ['updated_since=2026-01-15', 'updated_since'],
   // A plus sign that is not encoded is a space.
   ['updated_since=2026-01-15T09:30:00+01:00', 'updated_since'],
-  [`updated_since=2026-01-15T09:30:00Z&cursor=${CURSOR_BY_ID}`, 'cursor'],
+  [`updated_since=2026-01-15T09:30:00Z&cursor=${Buffer.from('before 7').toString('base64url')}`, 'cursor'],
   ['include=everything', 'include'],
-  ['include=', 'include'],
-  ['ids=1&status=open', 'status'],
 ];
 
 const descending = (ids: number[]) => [...ids].sort((a, b) => b - a);
 const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
-
-/** Inserts several at once with SQL. The list must show them, too. */
-function insertMany(deskbell: Deskbell, count: number) {
-  return deskbell.database.run(
-    `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
-        context, requested_fields, answered_fields, answer_schema_id)
-      with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${count})
-      select 2, 4, 'user_question_request', $1, $1, '{"question":"Q?"}', '["question"]', '["answer"]',
-        (select min(id) from answer_schemas) from numbers`,
-    [deskbell.clock.now().toISOString()],
-  );
-}
 
 onEachEngine('the list of notifications', (engine) => {
   const deskbell = useDeskbell(engine);
@@ -129,23 +102,9 @@ onEachEngine('the list of notifications', (engine) => {
       }
       assert.ok(['requested', 'answered'].includes(notification.status));
     }
-    const fieldsOf = (id: number) => {
-      const { notification_type, requested_fields, answered_fields, context } = list.json.find(
-        (one: { id: number }) => one.id === id,
-      );
-      return { notification_type, requested_fields, answered_fields, context };
-    };
-    assert.deepEqual(fieldsOf(9), {
-      notification_type: 'user_question_request',
-      requested_fields: ['question'],
-      answered_fields: ['answer'],
-      context: { question: 'Do you have decaf beans?', lead_phone: '+971505550103' },
-    });
-    assert.deepEqual(fieldsOf(8), {
-      notification_type: 'user_support_request',
-      requested_fields: ['support_request_reason'],
-      answered_fields: ['agent_response_to_customer', 'resolution_notes'],
-      context: { support_request_reason: 'The delivery address must be changed before the parcel leaves.' },
+    assert.deepEqual(list.json[0].context, {
+      question: 'Do you have decaf beans?',
+      lead_phone: '+971505550103',
     });
   });
 
@@ -166,23 +125,19 @@ onEachEngine('the list of notifications', (engine) => {
   });
 
   it('is the same without the trailing slash', async () => {
-    for (const query of ['', '?status=answered', '?limit=2']) {
-      const without = await deskbell.call('GET', NOTIFICATIONS + query, { token: aurora });
-      const withSlash = await listOf(aurora, query);
-      assert.equal(without.status, 200);
-      assert.equal(without.text, withSlash.text);
-      assert.equal(without.headers.get('etag'), withSlash.headers.get('etag'));
-      const followed = nextOf(without);
-      assert.equal(followed === undefined, query !== '?limit=2');
-      if (followed) assert.equal((await deskbell.call('GET', followed, { token: aurora })).status, 200);
-    }
+    const without = await deskbell.call('GET', `${NOTIFICATIONS}?limit=2`, { token: aurora });
+    const withSlash = await listOf(aurora, '?limit=2');
+    assert.deepEqual([without.status, without.text], [200, withSlash.text]);
+    assert.equal(without.headers.get('etag'), withSlash.headers.get('etag'));
+    assert.equal((await deskbell.call('GET', nextOf(without)!, { token: aurora })).status, 200);
   });
 
   it('is complete unless the request asks for pages', async () => {
     const before = idsOf(await listOf(borealis)).length;
-    await insertMany(deskbell, 1100);
+    const address = await raise(deskbell, borealis, BOREALIS_QUESTION);
+    await copyNotification(deskbell, Number(address.split('/').at(-1)), 1100);
     const list = await listOf(borealis);
-    assert.equal(list.json.length, before + 1100);
+    assert.equal(list.json.length, before + 1101);
     assert.equal(list.headers.get('link'), null);
     assert.deepEqual(idsOf(list), descending(idsOf(list)));
   });
@@ -214,15 +169,5 @@ onEachEngine('the list of notifications', (engine) => {
     assert.equal((await listOf(aurora, '?limit=6')).headers.get('link'), null);
     const cursor = new URL(nextOf(first)!, deskbell.url).searchParams.get('cursor');
     assert.deepEqual(idsOf(await listOf(aurora, `?cursor=${cursor}`)), ALL.slice(3));
-  });
-
-  it('answers HEAD with the headers of GET and no body', async () => {
-    const get = await listOf(aurora, '?limit=1');
-    const head = await deskbell.call('HEAD', `${LIST}?limit=1`, { token: aurora });
-    assert.deepEqual([head.status, head.text], [200, '']);
-    for (const name of ['etag', 'link', 'content-type', 'content-length']) {
-      assert.ok(get.headers.get(name), name);
-      assert.equal(head.headers.get(name), get.headers.get(name), name);
-    }
   });
 });

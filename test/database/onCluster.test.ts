@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { after } from 'node:test';
 import type { Engine } from '../../src/database/database.ts';
 import { citusUrl, createDemoDatabase, engines, type TestDatabase } from '../support/databases.ts';
 import { distribute, urlOf } from '../support/distributing.ts';
-import { startRecording, stopRecording } from '../support/plans/statements.ts';
-import { raise, startDeskbell } from '../support/server.ts';
 import { installCitus } from '../support/stand-ins/citus.ts';
 
 /**
@@ -36,37 +34,4 @@ async function createSpreadDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-if (spread) {
-  for (const file of FILES) await import(`../${file}`);
-
-  describe('where the tables are spread', () => {
-    it('all numbers of a new notification and of an answer are drawn before their transaction', async () => {
-      const quiet = await startDeskbell('postgres', { WORKER: 'false' });
-      try {
-        assert.ok(quiet.database.isSpread);
-        const token = await quiet.signIn();
-        const body = { answer: 'Yes, we do.' };
-        const answer = async (path: string) =>
-          assert.equal((await quiet.call('POST', `${path}/answer`, { token, body })).status, 200);
-        // What a server reads only once.
-        await answer(await raise(quiet, token));
-
-        startRecording();
-        const path = await raise(quiet, token);
-        const raised = stopRecording();
-        startRecording();
-        await answer(path);
-        for (const statements of [raised, stopRecording()]) {
-          const texts = statements.map(({ sql }) => sql.replaceAll(/\s+/g, ' ').trim());
-          const begun = texts.indexOf('begin');
-          const written = texts.findIndex((text) => text.startsWith('insert into new_events'));
-          assert.ok(begun >= 0 && begun < written, texts.join('\n'));
-          const drawn = texts.findLastIndex((text) => text.includes('nextval'));
-          assert.ok(drawn >= 0 && drawn < begun, texts.join('\n'));
-        }
-      } finally {
-        await quiet.close();
-      }
-    });
-  });
-}
+if (spread) for (const file of FILES) await import(`../${file}`);

@@ -6,7 +6,7 @@ export interface Media {
   examples?: Record<string, { value: { code: string; detail: string } }>;
 }
 
-export interface Response {
+interface Response {
   description: string;
   headers?: Record<string, { $ref: string }>;
   content?: Record<string, Media>;

@@ -121,6 +121,8 @@ export interface Connection {
   until(pattern: RegExp): Promise<string>;
 }
 
+const RESPONSE_MAX_MS = 60_000;
+
 export async function openConnection(port: number, bytes = ''): Promise<Connection> {
   // Half open: a server that waits until we also close the connection would wait forever.
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
@@ -144,8 +146,10 @@ export async function openConnection(port: number, bytes = ''): Promise<Connecti
     received: () => received,
     closed,
     async until(pattern) {
+      const giveUpAt = performance.now() + RESPONSE_MAX_MS;
       while (!pattern.test(received)) {
         assert.ok(!socket.destroyed, `the connection ended before ${pattern}: ${received}`);
+        assert.ok(performance.now() < giveUpAt, `${pattern} did not come, only: ${received}`);
         await sleep(5);
       }
       return received;
