@@ -6,13 +6,15 @@ import type { Database, Engine } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { createDemoDatabase, type TestDatabase } from './databases.ts';
 import { type Serving, serve } from './process.ts';
+import type { Receiver } from './receiver.ts';
 import { makeQueuesDue } from './sending.ts';
-import { AURORA, call } from './server.ts';
+import { AURORA, call, QUESTION, type Reply } from './server.ts';
 
 /** The customer of the demo's first conversation. */
-export const CUSTOMER = '+34611550101';
+const CUSTOMER = '+34611550101';
 
 type Settings = Record<string, string>;
+type Call = (method: string, path: string, body?: object, headers?: Record<string, string>) => Promise<Reply>;
 
 /** Servers on one database, which the test starts and kills. */
 export interface Killing {
@@ -23,6 +25,8 @@ export interface Killing {
   /** Reuses the running server if it has these settings, because every start takes a second. */
   reuse(settings: Settings): Promise<Serving>;
   kill(server: Serving): Promise<void>;
+  /** Calls `/api/v1` + path as an owner. Each call must succeed. */
+  ownerOf(server: Serving): Call;
   /** Raises a question and answers it. */
   answer(server: Serving, body?: object, phone?: string): Promise<void>;
   /** The newest delivery. */
@@ -34,6 +38,7 @@ export interface Killing {
 }
 
 export function useKilling(engine: Engine): Killing {
+  // Its key and the users stay those of the database.
   let token: string | undefined;
   /** The running servers, with their settings. */
   const running = new Map<Serving, string>();
@@ -67,19 +72,18 @@ export function useKilling(engine: Engine): Killing {
       running.delete(server);
       await server.stop('SIGKILL');
     },
-    async answer({ url }, body = {}, phone = CUSTOMER) {
-      token ??= (await call(url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token as string;
-      const raised = await call(url, 'POST', '/api/v1/notification/request', {
-        token,
-        body: {
-          notification_type: 'user_question_request',
-          conversation_id: 1,
-          context: { question: 'Open on Sunday?', lead_phone: phone },
-        },
-      });
-      const address = `${raised.headers.get('location')}/answer`;
-      const answered = await call(url, 'POST', address, { token, body: { answer: 'From ten.', ...body } });
-      assert.equal(answered.status, 200, answered.text);
+    ownerOf:
+      ({ url }) =>
+      async (method, path, body, headers = {}) => {
+        token ??= (await call(url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token;
+        const reply = await call(url, method, `/api/v1${path}`, { token: token!, body, headers });
+        assert.ok(reply.status < 300, `${path}: ${reply.text}`);
+        return reply;
+      },
+    async answer(server, body = {}, phone = CUSTOMER) {
+      const owner = killing.ownerOf(server);
+      const id = await raiseOn(owner, { question: 'Open on Sunday?', lead_phone: phone });
+      await owner('POST', `/notification/${id}/answer`, { answer: 'From ten.', ...body });
     },
     delivery: () =>
       killing.database.one(
@@ -101,4 +105,19 @@ export function useKilling(engine: Engine): Killing {
     },
   };
   return killing;
+}
+
+/** Raises a question and returns its id. */
+export async function raiseOn(owner: Call, context: object): Promise<number> {
+  const { headers } = await owner('POST', '/notification/request', { ...QUESTION, context });
+  return Number(headers.get('location')!.split('/').at(-1));
+}
+
+/** The keys under which each notification's message with this text has arrived. */
+export function keysOf({ received }: Receiver, text: string): Set<string>[] {
+  const calls = received.filter(({ json }) => JSON.stringify(json).includes(text));
+  const byNotification = Map.groupBy(calls, ({ json }) => json.data?.notification_id ?? json.notification_id);
+  return [...byNotification.values()].map(
+    (each) => new Set(each.map(({ headers }) => String(headers['webhook-id']))),
+  );
 }

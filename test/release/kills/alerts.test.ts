@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { useKilling } from '../../support/killing.ts';
-import { AURORA, call, onEachEngine, QUESTION } from '../../support/server.ts';
+import { onEachEngine, QUESTION } from '../../support/server.ts';
 import { type Push, type PushService, startPushService } from '../../support/stand-ins/push.ts';
 
 const QUESTIONS = 6;
@@ -17,14 +17,11 @@ onEachEngine('alerts', (engine) => {
 
   it('all arrive, each under one name, if the server is killed before and during the calls', async () => {
     const server = await killing.start(SETTINGS);
-    const token = (await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token;
-    const body = service.browser();
-    const subscribed = await call(server.url, 'PUT', '/api/v1/alerts/subscriptions', { token, body });
-    assert.equal(subscribed.status, 200, subscribed.text);
+    const owner = killing.ownerOf(server);
+    await owner('PUT', '/alerts/subscriptions', service.browser());
     // Nothing is answered until the kill.
     service.answer = () => {};
-    for (let n = 0; n < QUESTIONS; n += 1)
-      await call(server.url, 'POST', '/api/v1/notification/request', { token, body: QUESTION });
+    for (let n = 0; n < QUESTIONS; n += 1) await owner('POST', '/notification/request', QUESTION);
     await killing.until('a call is open', () => service.requests.length > 0);
     await killing.kill(server);
     // Otherwise the service would accept a call that it has not read yet.

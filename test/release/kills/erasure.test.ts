@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { tablesWith } from '../../support/canaries.ts';
 import { CANARIES, NAME, PHONE } from '../../support/erasing.ts';
 import { useKilling } from '../../support/killing.ts';
-import { AURORA, call, onEachEngine } from '../../support/server.ts';
+import { onEachEngine } from '../../support/server.ts';
 
 const MESSAGES = 2000;
 const KILLS = 3;
@@ -14,25 +14,19 @@ onEachEngine('an erasure whose process is killed', (engine) => {
   it('is finished by the next process, and nothing of the person is left', async () => {
     let server = await killing.start({});
     const { database } = killing;
-    const { url } = server;
-    const token = (await call(url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token;
-    const ok = async (method: string, path: string, body?: unknown) => {
-      const reply = await call(url, method, `/api/v1${path}`, { token, ...(body ? { body } : {}) });
-      assert.ok(reply.status < 300, `${path}: ${reply.text}`);
-      return reply;
-    };
+    const owner = killing.ownerOf(server);
     const person = { reference: 'zqx-killed', customer_name: NAME, customer_phone: PHONE };
-    const { id } = (await ok('POST', '/conversation/', person)).json;
+    const { id } = (await owner('POST', '/conversation/', person)).json;
     for (let from = 0; from < MESSAGES; from += 100) {
       const messages = Array.from({ length: 100 }, (_, n) => ({ from: 'customer', text: `zqx ${from + n}` }));
-      await ok('POST', `/conversation/${id}/messages`, { messages });
+      await owner('POST', `/conversation/${id}/messages`, { messages });
     }
+    const notification = { notification_type: 'user_question_request', conversation_id: id };
     for (const question of ['zqxfirst?', 'zqxsecond?']) {
-      const context = { question: `${question} Call 699 123 987.` };
-      const body = { notification_type: 'user_question_request', conversation_id: id, context };
-      const raised = await ok('POST', '/notification/request', body);
+      const body = { ...notification, context: { question: `${question} Call 699 123 987.` } };
+      const raised = await owner('POST', '/notification/request', body);
       const address = raised.headers.get('location')!.replace('/api/v1', '');
-      await ok('POST', `${address}/answer`, { answer: `Dear ${NAME}, yes.` });
+      await owner('POST', `${address}/answer`, { answer: `Dear ${NAME}, yes.` });
     }
     const where = async () => {
       const row = await database.one<{ step: string }>('select step from erasures');
@@ -43,7 +37,7 @@ onEachEngine('an erasure whose process is killed', (engine) => {
       return row && `${row.step} ${left}`;
     };
 
-    await ok('DELETE', `/conversation/${id}`);
+    await owner('DELETE', `/conversation/${id}`);
     let last: string | undefined = `rows ${MESSAGES}`;
     for (let kill = 0; kill < KILLS; kill += 1) {
       await killing.until('it has got further', async () => (await where()) !== last);

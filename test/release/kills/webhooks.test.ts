@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { useKilling } from '../../support/killing.ts';
 import { isGenuine, type ReceivedCall, type Receiver, startReceiver } from '../../support/receiver.ts';
-import { AURORA, call, onEachEngine } from '../../support/server.ts';
+import { onEachEngine } from '../../support/server.ts';
 
 const ANSWERS = 6;
 
@@ -16,10 +16,8 @@ onEachEngine('events for a webhook endpoint', (engine) => {
 
   it('are all sent, with the same id and the same bytes, if the server is killed during the calls', async () => {
     const server = await killing.start({});
-    const { json } = await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA });
     const body = { url: receiver.url, events: ['notification.answered'] };
-    const token = json.access_token;
-    const { secret } = (await call(server.url, 'POST', '/api/v1/webhooks', { token, body })).json;
+    const { secret } = (await killing.ownerOf(server)('POST', '/webhooks', body)).json;
     // Nothing is answered until the kill.
     receiver.answer = () => {};
     for (let n = 0; n < ANSWERS; n += 1) await killing.answer(server);
