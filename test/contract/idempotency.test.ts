@@ -184,6 +184,28 @@ onEachEngine('an Idempotency-Key', (engine) => {
     assert.notEqual(after.headers.get('location'), first.headers.get('location'));
   });
 
+  it('is not stored if its write is not committed', async () => {
+    // On PostgreSQL the commit fails, when everything has been written. On SQLite the transaction ends before.
+    const [fail, fix] = {
+      sqlite: [
+        `create trigger sinking before insert on notifications begin select raise(rollback, 'sunk'); end`,
+        'drop trigger sinking',
+      ],
+      postgres: [
+        `create function sink() returns trigger language plpgsql as $$ begin raise exception 'sunk'; end $$;
+          create constraint trigger sinking after insert on notifications deferrable initially deferred
+            for each row execute function sink()`,
+        'drop function sink cascade',
+      ],
+    }[engine] as [string, string];
+    await deskbell.database.script(fail);
+    const failed = await request('sinking');
+    await deskbell.database.script(fix);
+    assertError(failed, 500, 'INTERNAL_ERROR');
+    const again = await request('sinking');
+    assert.deepEqual([again.status, replayed(again)], [200, null]);
+  });
+
   describe('when the database takes no writes', () => {
     // One connection, so that a change to it affects every request.
     const failing = useDeskbell(engine, { DATABASE_POOL_SIZE: '1' });

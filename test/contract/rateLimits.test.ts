@@ -4,6 +4,7 @@ import { afterEach, describe, it, mock } from 'node:test';
 import { findProgram, startRedis } from '../../scripts/services.ts';
 import { readConfig } from '../../src/config.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
+import { createKey } from '../support/machineKeys.ts';
 import {
   addUser,
   assertError,
@@ -83,6 +84,14 @@ describe('the general limit', () => {
     assertLimited(await me(deskbell, { token: one, headers: newAddress() }));
     assertLimited(await me(deskbell, { token: again }));
     assert.equal((await me(deskbell, { token: await newToken(deskbell), headers })).status, 200);
+  });
+
+  it('each key of a program has an allowance of its own', async () => {
+    const self = (token: string) => deskbell.call('GET', '/api/v1/keys/self', { token });
+    const [one, other] = [await createKey(deskbell), await createKey(deskbell)];
+    for (let left = PER_MINUTE - 1; left >= 0; left -= 1) assert.equal(remaining(await self(one)), left);
+    assertLimited(await self(one));
+    assert.equal(remaining(await self(other)), PER_MINUTE - 1);
   });
 
   it('forged and expired tokens count for their address', async () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { decodeJwt } from 'jose';
+import { SERVER } from '../../src/audit/record.ts';
+import { disableUser, enableUser } from '../../src/auth/users.ts';
 import {
   addUser,
   assertError,
@@ -112,6 +114,20 @@ onEachEngine('the sessions of a user', (engine) => {
     assert.equal((await me(deskbell, used.access_token)).status, 200);
     await Promise.all(Array.from({ length: 8 }, () => login(deskbell, user)));
     assert.equal(await countOpen(user.id), 4);
+  });
+
+  it('stay ended if the user is disabled and enabled again in the same second', async () => {
+    const { database, clock } = deskbell;
+    const user = await addUser(deskbell);
+    clock.stop();
+    const old = (await login(deskbell, user)).json;
+    await disableUser(database, user.id, clock.now(), SERVER);
+    await enableUser(database, user.id, clock.now(), SERVER);
+    const fresh = (await login(deskbell, user)).json;
+    clock.go();
+    await until('the token is refused', async () => (await me(deskbell, old.access_token)).status === 401);
+    assertError(await refresh(deskbell, old.refresh_token), 401, 'INVALID_TOKEN');
+    assert.equal((await me(deskbell, fresh.access_token)).status, 200);
   });
 
   describe('rotating a refresh token', () => {

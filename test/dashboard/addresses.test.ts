@@ -21,10 +21,12 @@ const ADDRESSES = [
 ];
 const UNKNOWN = [
   ...['/nowhere', '/inbox/abc', '/settings/nothing', '/knowledge/1/2', '/index.html', '/apis', '/%E0%A4%A'],
+  ...['/.git/config', '/package.json'],
 ];
 const FOR_PROGRAMS = [
   ...['/api/v1/nothing', '/api', '/docs/nothing', '/assets/nothing.js', '/.well-known/nothing'],
-  ...['/session/nothing', '/webhooks/nothing'],
+  ...['/session/nothing', '/webhooks/nothing', '/assets/', '/icons/..%2findex.html'],
+  ...['/assets/..%2findex.html', '/assets/..%2f..%2f..%2fpackage.json', '/assets/%2e%2e%5cindex.html'],
 ];
 const FROM_BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 
@@ -45,7 +47,10 @@ describe('the addresses of the dashboard', { skip }, () => {
           const reply = await call(method, path, FROM_BROWSER);
           assert.equal(reply.status, status, `${method} ${path}`);
           assert.match(reply.headers.get('content-type') ?? '', /^text\/html/, path);
-          assert.match(reply.headers.get('content-security-policy') ?? '', /script-src 'self'/, path);
+          const policy = reply.headers.get('content-security-policy') ?? '';
+          assert.match(policy, /^default-src 'none'; script-src 'self'; /, path);
+          // Nothing from other servers.
+          assert.doesNotMatch(policy, /\w\.\w|https?:|\*|unsafe/);
         }
       }
     }

@@ -108,6 +108,11 @@ describe('the source', () => {
     }
   });
 
+  it('starts no other program', () => {
+    for (const file of files)
+      for (const path of importsOf(file)) assert.doesNotMatch(path, /child_process|node:cluster/, file);
+  });
+
   it('reads the environment only in config.ts', () => {
     const readers = files.filter((file) =>
       /process\.(env|loadEnvFile)|\[['"]env['"]\]/.test(read('src', file)),

@@ -9,6 +9,7 @@ import {
   NOTIFICATIONS,
   type Reply,
   raise,
+  rawCall,
   useDeskbell,
 } from '../support/server.ts';
 
@@ -77,6 +78,15 @@ describe('every response', () => {
     const replaced = await Promise.all([sent(), sent('two words'), sent('"}{'), sent('x'.repeat(129))]);
     for (const id of replaced) assert.match(id!, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
     assert.equal(new Set(replaced).size, replaced.length);
+  });
+
+  it('to TRACE is 405, and does not repeat what was sent', async () => {
+    for (const path of ['/healthz', `${NOTIFICATIONS}/`]) {
+      const headers = { authorization: 'Bearer canary' };
+      const { status, text } = await rawCall(shop.deskbell, 'TRACE', path, { headers });
+      assert.equal(status, 405, text);
+      assert.ok(!text.includes('canary'));
+    }
   });
 
   it('is logged as one line of JSON', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hasValidForm } from '../../../src/auth/machineKeys/format.ts';
 import { SCOPE_NAMES, type Scope } from '../../../src/contract/machineKeys.ts';
-import { useMerchant } from '../../support/merchants.ts';
+import { newMerchant, useMerchant } from '../../support/merchants.ts';
 import {
   assertError,
   type CallOptions,
@@ -76,6 +76,21 @@ onEachEngine('keys for machines', (engine) => {
     assert.deepEqual(idsOf(await shop.get('/notification/', { token })), [own]);
     const reply = await shop.get(`/notification/${await shop.raise()}`, { token });
     assertError(reply, 404, 'NOTIFICATION_NOT_FOUND');
+  });
+
+  it('a merchant has at most a hundred keys, until one is revoked', async () => {
+    const merchant = await newMerchant(shop.deskbell);
+    const add = () => merchant.post('/keys', { name: 'Another' });
+    await merchant.deskbell.database.run(
+      `insert into machine_keys (merchant_id, name, hash, hint, scopes, created_at)
+        with recursive n (i) as (select 1 union all select i + 1 from n where i < 99)
+        select cast($1 as bigint), 'Many', concat('hash ', i), 'dbk_many', 'ask', '2026' from n`,
+      [merchant.id],
+    );
+    const { id } = (await add()).json;
+    assertError(await add(), 409, 'CONFLICT');
+    await merchant.delete(`/keys/${id}`);
+    assert.equal((await add()).status, 200);
   });
 
   it('a revoked key is refused by every server', async () => {

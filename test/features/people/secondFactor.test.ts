@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { FAILURES_MAX } from '../../../src/auth/attempts.ts';
 import { run, settingsOf } from '../../support/command.ts';
 import {
@@ -197,6 +198,34 @@ onEachEngine('a second factor', (engine) => {
     assertError(await confirm(codeOf(deskbell, secret, 1)), 409, 'CONFLICT');
     assertError(await start(), 409, 'CONFLICT');
     assertError(await login(deskbell, user), 401, 'MFA_REQUIRED', 'otp');
+  });
+
+  it('only codes within the limit are checked if sixty wrong ones come at once to confirm an app', async () => {
+    const user = await addUser(deskbell);
+    const { access_token: token } = (await login(deskbell, user)).json;
+    await post(token, '/totp', { password: user.password });
+    // None is counted before all of them have passed the first look at the limit.
+    const { database } = deskbell;
+    const { transaction } = database;
+    const allCheck = Promise.withResolvers<void>();
+    let checking = 0;
+    database.transaction = async (work) => {
+      checking += 1;
+      if (checking === 60) allCheck.resolve();
+      await allCheck.promise;
+      database.transaction = transaction;
+      return database.transaction(work);
+    };
+    const confirm = async (): Promise<Reply> => {
+      const reply = await post(token, '/totp/confirm', { otp: '000000' });
+      // A server that has no time refuses a request before it does anything.
+      return reply.status === 503 ? sleep(50).then(confirm) : reply;
+    };
+    const replies = await Promise.all(Array.from({ length: 60 }, confirm));
+    const checked = replies.filter(({ status }) => status === 403).length;
+    const checkedMax = FAILURES_MAX + deskbell.config.databasePoolSize;
+    assert.ok(checked >= FAILURES_MAX && checked <= checkedMax, `${checked} were checked`);
+    for (const reply of replies) if (reply.status !== 403) assertError(reply, 429, 'RATE_LIMITED');
   });
 
   it('turning one on or off ends the other sessions of the user, and nobody else’s', async () => {

@@ -5,6 +5,7 @@ import { SERVER } from '../../../src/audit/record.ts';
 import { createPasswords } from '../../../src/auth/passwords/passwords.ts';
 import { setPassword } from '../../../src/auth/users.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
+import { DASHBOARD } from '../../support/factors.ts';
 import {
   AURORA,
   addUser,
@@ -103,6 +104,16 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     const inFlightMax = deskbell.config.hashesAtOnce + deskbell.config.databasePoolSize;
     assert.ok(checked >= FAILURES_MAX && checked <= FAILURES_MAX + inFlightMax, `${checked} were checked`);
     assert.equal(statuses.filter((status) => status === 429).length, statuses.length - checked);
+    await assertLocked(deskbell, user);
+  });
+
+  it('failed sign-ins to the dashboard and to the API count together', once, async () => {
+    const user = await addUser(deskbell);
+    const signIn = (password: string) =>
+      deskbell.call('POST', '/session/login', { headers: DASHBOARD, body: { ...user, password } });
+    await guessWrong(deskbell, user, FAILURES_MAX - 1);
+    assertError(await signIn('guess'), 401, 'INVALID_CREDENTIALS');
+    assertError(await signIn(user.password), 429, 'RATE_LIMITED');
     await assertLocked(deskbell, user);
   });
 
