@@ -1,29 +1,45 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../errors.ts';
-import { runInThread } from './thread.ts';
+import { createThread } from './thread.ts';
 
-const script = (code: string) =>
-  new URL(`data:text/javascript,${encodeURIComponent(`import w from 'node:worker_threads'; ${code}`)}`);
+const THREAD = new URL('./thread.ts', import.meta.url);
+/** A thread that answers jobs so. The rest of the code runs before. */
+const script = (answer: string, code = '') =>
+  new URL(
+    `data:text/javascript,${encodeURIComponent(`import { answerJobs } from '${THREAD}'; ${code}; answerJobs(${answer})`)}`,
+  );
 
 describe('work in a thread', () => {
-  it('returns its message, also an undefined one', async () => {
-    assert.equal(await runInThread(script('w.parentPort.postMessage(w.workerData + 1)'), 2), 3);
-    assert.equal(await runInThread(script('w.parentPort.postMessage(undefined)'), 2), undefined);
+  it('does several jobs, of several callers, with what it has loaded once', async () => {
+    const run = createThread<string>(script('(data) => data + ++count', 'let count = 0'));
+    const together = await Promise.all([run('a'), run('b')]);
+    assert.deepEqual(together.sort(), ['a1', 'b2']);
+    assert.equal(await run('c'), 'c3');
+    assert.equal(await createThread(script('() => undefined'))(''), undefined);
   });
 
-  for (const [how, code] of [
-    ['ends without a result', 'process.exit(0)'],
-    ['crashes', `throw new Error('broken')`],
-    ['cannot start', 'this is no JavaScript'],
+  it('ends when it was not needed for a while, and starts again', async () => {
+    const run = createThread<number>(script('() => ++count', 'let count = 0'), 50);
+    assert.equal(await run(''), 1);
+    for (let result = 2; result !== 1; ) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      result = await run('');
+    }
+  });
+
+  for (const [how, answer, code] of [
+    ['ends without a result', '() => process.exit(0)', ''],
+    ['crashes', `() => { throw new Error('broken') }`, ''],
+    ['cannot start', '', 'this is no JavaScript'],
   ]) {
-    it(`is a failure of the server if the thread ${how}`, async () => {
-      await assert.rejects(runInThread(script(code!), undefined), (error) => {
-        assert.ok(error instanceof ApiError);
-        assert.equal(error.code, 'SERVICE_UNAVAILABLE');
-        assert.ok(error.cause instanceof Error);
-        return true;
-      });
+    it(`is a failure of the server if the thread ${how}, for all who wait`, async () => {
+      const run = createThread(script(answer!, code));
+      for (const result of await Promise.allSettled([run(''), run(''), run('')])) {
+        assert.ok(result.status === 'rejected' && result.reason instanceof ApiError);
+        assert.equal(result.reason.code, 'SERVICE_UNAVAILABLE');
+        assert.ok(result.reason.cause instanceof Error);
+      }
     });
   }
 });

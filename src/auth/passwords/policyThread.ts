@@ -1,5 +1,6 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { answerJobs } from '../../http/thread.ts';
 import { passwordProblem } from './policy.ts';
 
-const { password, known } = workerData as { password: string; known: readonly string[] };
-parentPort!.postMessage(await passwordProblem(password, known));
+answerJobs(({ password, known }: { password: string; known: readonly string[] }) =>
+  passwordProblem(password, known),
+);

@@ -1,6 +1,6 @@
 import { badRequest } from '../../../errors.ts';
 import { isDeeperThan } from '../../../http/json.ts';
-import { runInThread } from '../../../http/thread.ts';
+import { createThread } from '../../../http/thread.ts';
 import { type Change, readChanges } from './updates.ts';
 
 /** Parsing this much takes a few milliseconds at most. */
@@ -8,14 +8,13 @@ const PARSED_HERE_MAX_BYTES = 64 * 1024;
 const DEPTH_MAX = 64;
 /** Meta sends up to 1,000 in one body. */
 const UPDATES_MAX = 2000;
-const THREAD = new URL('./bodyThread.ts', import.meta.url);
+const parseInThread = createThread<ReturnType<typeof parseChanges>>(
+  new URL('./bodyThread.ts', import.meta.url),
+);
 
 /** The changes in a body. A large one is parsed in another thread, so that requests do not wait for it. */
 export async function readBody(body: Buffer): Promise<Change[]> {
-  const changes =
-    body.length <= PARSED_HERE_MAX_BYTES
-      ? parseChanges(body)
-      : await runInThread<ReturnType<typeof parseChanges>>(THREAD, body);
+  const changes = body.length <= PARSED_HERE_MAX_BYTES ? parseChanges(body) : await parseInThread(body);
   if (!changes) throw badRequest('The body is not JSON, or has too many updates.');
   return changes;
 }

@@ -1,4 +1,4 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { answerJobs } from '../../../http/thread.ts';
 import { parseChanges } from './bodies.ts';
 
-parentPort!.postMessage(parseChanges(workerData as Uint8Array));
+answerJobs(parseChanges);
