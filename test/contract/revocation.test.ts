@@ -57,7 +57,8 @@ async function assertEnds(deskbell: Deskbell, token: string, stream?: Listener):
   assertError(await list(), 401, 'INVALID_TOKEN');
   assertError(await me(deskbell, token), 401, 'INVALID_TOKEN');
   if (!stream) return;
-  const ended = await Promise.race([stream.ended.then(() => true), sleep(deadline - Date.now() + 500)]);
+  const tooLate = sleep(deadline - Date.now() + 500, undefined, { ref: false });
+  const ended = await Promise.race([stream.ended.then(() => true), tooLate]);
   stream.stop();
   assert.equal(ended, true, 'the stream is still open');
 }
