@@ -124,6 +124,7 @@ async function plantAll(planted: readonly Mutation[]): Promise<void> {
       startPostgres(path, { durable: false }),
     );
     process.env.TEST_REDIS_URL = await start('redis-server', 'redis-server', startRedis);
+    buildDashboard(root);
     const { prepareDemoDatabases } = await import('../test/support/databases.ts');
     const demo = await prepareDemoDatabases();
     const copies = Array.from({ length: COPIES }, (_, n) => copyTo(join(folder, `${n + 1}`)));
@@ -151,6 +152,11 @@ async function plantAll(planted: readonly Mutation[]): Promise<void> {
   } finally {
     await Promise.all(services.map((service) => service.stop()));
   }
+}
+
+/** Takes milliseconds if nothing has changed. */
+function buildDashboard(folder: string): void {
+  execFileSync(process.execPath, ['scripts/build-dashboard.mjs'], { cwd: folder, stdio: 'ignore' });
 }
 
 function copyTo(copy: string): string {
@@ -190,9 +196,8 @@ async function isCaught({ file, find, replace, tests }: Mutation, copy: string):
 
 /** One file after the other: most bugs are noticed by the first. */
 async function pass(tests: readonly string[], copy: string): Promise<boolean> {
-  // Of the copy, with the bug. It takes milliseconds if nothing has changed.
-  if (tests.some((file) => file.startsWith('test/browser/')))
-    execFileSync(process.execPath, ['scripts/build-dashboard.mjs'], { cwd: copy, stdio: 'ignore' });
+  // Of the copy, with the bug.
+  if (tests.some((file) => file.startsWith('test/browser/'))) buildDashboard(copy);
   for (const test of tests) if (!(await passes(test, copy))) return false;
   return true;
 }

@@ -80,8 +80,6 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
   };
   // Not of the socket: several requests may wait on one.
   reply.raw.once('close', over);
-  // A call within this process has no connection.
-  request.raw.once('error', over);
   const unwatch = wait.revocations.watch(caller, () => {
     isRevoked = true;
     over();

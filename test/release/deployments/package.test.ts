@@ -4,9 +4,9 @@ import { chownSync, globSync, lstatSync, mkdirSync, readFileSync, writeFileSync 
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { Worker } from 'node:worker_threads';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { createThread } from '../../../src/http/thread.ts';
 import { runAsProcess } from '../../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/databases.ts';
 import { type InstalledPackage, installPackage, isRoot, NOBODY } from '../../support/installedPackage.ts';
@@ -84,13 +84,8 @@ describe('the installed package', () => {
   });
 
   it('parses a large body in its own thread', async () => {
-    const thread = new Worker(pathToFileURL(join(installed.files, 'lib/bodyThread.js')), {
-      workerData: Buffer.from('{"entry":[]}'),
-    });
-    const parsed = await new Promise((resolve, reject) =>
-      thread.once('message', resolve).once('error', reject),
-    );
-    assert.deepEqual(parsed, []);
+    const parse = createThread(pathToFileURL(join(installed.files, 'lib/bodyThread.js')));
+    assert.deepEqual(await parse(Buffer.from('{"entry":[]}')), []);
   });
 
   it('says which Node it needs', async (t) => {
