@@ -96,7 +96,7 @@ const services: Service[] = [];
 const secondsByFile = new Map<string, number>();
 
 process.chdir(root);
-// Every test file is a process that loads the whole service. With the cache, sources are compiled only once.
+// Every process loads the whole service. With the cache, sources are compiled only once.
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/node`;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 

@@ -62,8 +62,7 @@ inBrowser('the inbox', (shop) => {
   });
 
   it('takes a reply and notes to a support request, and only the reply is sent', async () => {
-    const { notification_type, context } = SUPPORT;
-    const id = await shop.raise({ notification_type, context });
+    const id = await shop.raise(SUPPORT);
     const { page } = await shop.open({ path: `/inbox/${id}` });
     const notes = page.getByRole('textbox', { name: 'Private notes' });
     await page.setViewportSize({ width: 390, height: 700 });

@@ -153,6 +153,8 @@ onEachEngine('all or nothing', (engine) => {
       }
     }
     await deskbell.database.script(FAILING_COMMIT[engine].fix);
+    // SQLite commits all of a batch at once.
+    if (engine === 'postgres') assert.ok(acknowledged.length > 0);
     const listed = new Set(idsOf(await deskbell.call('GET', `${NOTIFICATIONS}/`, { token })));
     assert.deepEqual(
       acknowledged.filter((id) => !listed.has(id)),

@@ -153,6 +153,7 @@ describe('many connections', () => {
     const sending = setInterval(() => connection.socket.write('\r\n'), 100);
     try {
       await sleep(1100);
+      assert.equal(connection.socket.readableEnded, false);
       mock.method(performance, 'now', () => now() + 90_000);
       await connection.closed;
     } finally {

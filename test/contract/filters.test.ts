@@ -2,13 +2,7 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { copyNotification } from '../support/inbox.ts';
 import { type Merchant, newMerchant, useMerchant } from '../support/merchants.ts';
-import { assertError, idsOf, onEachEngine, type Reply } from '../support/server.ts';
-
-const SUPPORT = {
-  notification_type: 'user_support_request',
-  context: { support_request_reason: 'The parcel arrived damaged.' },
-};
-const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
+import { assertError, idsOf, nextOf, onEachEngine, SUPPORT } from '../support/server.ts';
 
 /** The filters that the contract does not have: they always have pages. list.test.ts has those of the contract. */
 onEachEngine('the list of notifications with filters', (engine) => {

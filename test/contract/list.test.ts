@@ -7,6 +7,7 @@ import {
   BOREALIS,
   idsOf,
   NOTIFICATIONS,
+  nextOf,
   onEachEngine,
   QUESTION,
   type Reply,
@@ -75,8 +76,6 @@ const INVALID: [query: string, field: string, detail?: string][] = [
 ];
 
 const descending = (ids: number[]) => [...ids].sort((a, b) => b - a);
-const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
-
 onEachEngine('the list of notifications', (engine) => {
   const deskbell = useDeskbell(engine);
   let aurora: string;

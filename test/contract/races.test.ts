@@ -46,14 +46,27 @@ onEachEngine('many requests at once', (engine) => {
     Promise.all(Array.from({ length: count }, (_, n) => work(servers[n % servers.length]!, n)));
   const answer = (server: Deskbell, address: string, body: object) =>
     server.call('POST', `${address}/answer`, { token, body });
+  const messagesOf = async (address: string) => {
+    const id = Number(address.split('/').at(-1));
+    return (await deskbell.database.all('select 1 from deliveries where notification_id = $1', [id])).length;
+  };
   const remove = (server: Deskbell, address: string) => server.call('DELETE', address, { token });
 
   it('accept exactly one of many replies and resolutions, with and without an Idempotency-Key', async () => {
     const reply = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };
     const resolution = { resolve_only: true };
     // Several rounds: in the first one the connections are still being opened, which keeps the requests apart.
-    for (const bodies of [[reply, resolution], [reply, resolution], [resolution], [resolution]]) {
-      const address = await raise(deskbell, token, SUPPORT);
+    for (const bodies of [
+      [reply, resolution],
+      [reply, resolution],
+      [resolution],
+      [{ answer: 'At ten, daily.' }],
+    ]) {
+      const address = await raise(
+        deskbell,
+        token,
+        bodies[0] && 'answer' in bodies[0] ? QUESTION : { ...SUPPORT, conversation_id: 1 },
+      );
       const replies = await times(20, (server, n) =>
         server.call('POST', `${address}/answer`, {
           token,
@@ -63,7 +76,11 @@ onEachEngine('many requests at once', (engine) => {
       );
       assert.equal(replies.filter(({ status }) => status === 200).length, 1);
       assert.equal(countOutcomes(replies)['500 ALREADY_ANSWERED'], 19);
+      const isSent = countOutcomes(replies)['200 Notification answered.'] === 1;
+      assert.equal(await messagesOf(address), isSent ? 1 : 0);
     }
+    const learned = `select 1 from documents where body = 'At ten, daily.'`;
+    assert.equal((await deskbell.database.all(learned)).length, 1);
   });
 
   it('leave nothing half done if an answer and a delete come at the same time', async () => {
@@ -83,6 +100,7 @@ onEachEngine('many requests at once', (engine) => {
       assert.equal((await deskbell.call('GET', address, { token })).status, 404);
       const id = address.split('/').at(-1)!;
       assert.equal(await deskbell.database.one(`select 1 from notifications where id = ${id}`), undefined);
+      assert.equal(await messagesOf(address), answered!.status === 200 ? 1 : 0);
     }
     for (const one of seen) assert.match(one, /^(200 |404 NOTIFICATION_NOT_FOUND)$/);
   });

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { newMerchant, useMerchant } from '../support/merchants.ts';
-import { NOTIFICATIONS, onEachEngine, outcome, type Reply } from '../support/server.ts';
+import { NOTIFICATIONS, onEachEngine, outcome, type Reply, SUPPORT } from '../support/server.ts';
 
 const QUESTION = { notification_type: 'user_question_request', context: { question: 'Do you have decaf?' } };
-const SUPPORT = {
-  notification_type: 'user_support_request',
-  context: { support_request_reason: 'The parcel arrived damaged.' },
-};
 const NO_CONVERSATION = {
   status: 500,
   detail: 'Conversation not found.',

@@ -76,10 +76,12 @@ onEachEngine('tokens', (engine) => {
     deskbell.clock.go();
   });
 
-  it('of one kind are not accepted as the other', async () => {
+  it('of one kind are not accepted as the other, nor are forged ones', async () => {
     const { access_token, refresh_token } = (await login(deskbell)).json;
     for (const ask of [me, list]) refused(await ask(deskbell, refresh_token));
-    for (const ask of [refresh, logout]) refused(await ask(deskbell, access_token));
+    const forged = `${refresh_token.slice(0, -9)}AAAAAAAAA`;
+    for (const token of [access_token, forged, 'nonsense', 'a.b.c'])
+      for (const ask of [refresh, logout]) refused(await ask(deskbell, token));
   });
 
   it('of a deleted user are USER_NOT_FOUND, but can answer until they expire', async () => {
@@ -107,6 +109,25 @@ onEachEngine('tokens', (engine) => {
       assert.deepEqual(rest, { ...expected, email: user.email });
       assert.match(created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
     }
+  });
+});
+
+describe('the settings for tokens', () => {
+  const deskbell = useDeskbell('sqlite', {
+    ACCESS_TOKEN_TTL_SECONDS: '60',
+    REFRESH_TOKEN_TTL_SECONDS: '3600',
+    TOKEN_ISSUER: 'https://bell.example',
+  });
+
+  it('are both lifetimes and the issuer, and expires_in follows them', async () => {
+    const { access_token, refresh_token, expires_in } = (await login(deskbell)).json;
+    assert.equal(expires_in, 60);
+    assert.equal((await refresh(deskbell, refresh_token)).json.expires_in, 60);
+    assert.equal(decodeJwt(access_token).iss, 'https://bell.example');
+    await deskbell.clock.advance(60);
+    assertError(await me(deskbell, access_token), 401, 'TOKEN_EXPIRED');
+    await deskbell.clock.advance(3540);
+    assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
   });
 });
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { assertFailure, run } from '../support/command.ts';
 import { isGenuine, type Receiver, startReceiver } from '../support/receiver.ts';
-import { FIRST, SECOND, type Sending, startSending } from '../support/sending.ts';
+import { type Sending, startSending } from '../support/sending.ts';
+import { AURORA_ID, BOREALIS_ID } from '../support/shops.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'command').toString('base64')}`;
 const WHATSAPP = {
@@ -53,8 +54,8 @@ describe('channels on the command line', () => {
     assert.equal(receiver.received.length, 0);
 
     await sending.clock.advance(5);
-    await sending.put(FIRST);
-    await sending.put(SECOND);
+    await sending.put(AURORA_ID);
+    await sending.put(BOREALIS_ID);
     await sending.settle();
     assert.equal(receiver.received.length, 1);
     assert.ok(isGenuine(receiver.received[0]!, SECRET));
@@ -106,7 +107,7 @@ describe('channels on the command line', () => {
   });
 
   it('raise the daily limit, and send the messages that waited for it', async () => {
-    const campaign = (recipient: string) => sending.put(FIRST, { mode: 'campaign', recipient });
+    const campaign = (recipient: string) => sending.put(AURORA_ID, { mode: 'campaign', recipient });
     await campaign('+3545550111');
     const second = await campaign('+3545550112');
     await sending.settle();
@@ -128,7 +129,7 @@ describe('channels on the command line', () => {
   it('show a channel that a 410 has stopped, and resume it', async () => {
     assert.match((await deskbell(['channel', 'resume'])).stdout, /No channel is stopped/);
     receiver.answer = (response) => response.writeHead(410).end();
-    const id = await sending.put(FIRST);
+    const id = await sending.put(AURORA_ID);
     await sending.settle();
     const { state, code, until } = await json(['channel', 'show', '--merchant', '1']);
     assert.deepEqual([state, code, until], ['stopped', 'HTTP_410', null]);
@@ -151,7 +152,7 @@ describe('channels on the command line', () => {
 
   it('list and show messages', async () => {
     receiver.answer = (response) => response.writeHead(404).end();
-    const id = String(await sending.put(FIRST, { content: 'a\u001b[31mb' }));
+    const id = String(await sending.put(AURORA_ID, { content: 'a\u001b[31mb' }));
     // Longer than any pause of the schedule.
     for (let days = 0; days < 20 && (await sending.row(Number(id))).state === 'queued'; days += 1) {
       await sending.settle(1.3 * 86_400);
@@ -181,7 +182,7 @@ describe('channels on the command line', () => {
       `update delivery_queues set due_at = '2026-01-01T00:00:00.000Z' returning 1 as one`,
     );
     assert.match((await deskbell(['doctor'])).stdout, /✔ No message is waiting to be sent\./);
-    await sending.put(FIRST, { at: new Date(Date.now() - 10 * 60_000) });
+    await sending.put(AURORA_ID, { at: new Date(Date.now() - 10 * 60_000) });
     const broken = await deskbell(['doctor']);
     assert.equal(broken.code, 1);
     assert.match(

@@ -6,7 +6,7 @@ import type { Deskbell } from './server.ts';
 /** Searches a raw dump of every table for what must be gone. */
 
 /** Every table and every row, from the catalogue. */
-export async function* dumpOf(database: Database): AsyncGenerator<{ table: string; row: string }> {
+async function* dumpOf(database: Database): AsyncGenerator<{ table: string; row: string }> {
   const tables = await database.all<{ name: string }>(
     database.engine === 'sqlite'
       ? `select name from sqlite_master where type = 'table'`

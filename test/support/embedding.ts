@@ -4,13 +4,11 @@ import { SCOPE_NAMES } from '../../src/contract/machineKeys.ts';
 import { CHANGES, type Database, type Engine } from '../../src/database/database.ts';
 import { createKey } from './machineKeys.ts';
 import { BOREALIS, type Deskbell, startDeskbell } from './server.ts';
-import { until } from './shops.ts';
+import { AURORA_ID, until } from './shops.ts';
 import { type Embeddings, startEmbeddings } from './stand-ins/embeddings.ts';
-import { AURORA_ID, learn } from './teaching.ts';
+import { learn } from './teaching.ts';
 
 const ALMA = 1 as UserId;
-
-export { until };
 
 export const EMBEDDINGS_KEY = 'sk-test-of-embeddings';
 

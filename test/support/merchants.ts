@@ -47,8 +47,9 @@ export interface Merchant {
 }
 
 /**
- * For each engine and settings, all suites of a process share one server, and each suite has merchants of its own. Use it
- * unless the suite stops the server, counts rows of everybody, or changes more than one merchant: then `useDeskbell`.
+ * For each engine and settings, all suites of a process share one server, and each suite has merchants of its own: for a
+ * neighbour, call it twice. A suite that stops the server, or counts the rows of everybody, uses `useDeskbell`. What it
+ * returns is empty until the first test: do not destructure it in the suite.
  */
 export function useMerchant(engine: Engine, settings: Record<string, string> = {}): Merchant {
   const merchant = {} as Merchant;
@@ -69,10 +70,11 @@ after(async () => {
   for (const server of started) await server.close();
 });
 
-/** A suite that has moved the clock far was the last on its server. */
+/** A suite that has moved the clock far was the last on its server. A test that failed may have left it stopped. */
 async function sharedServer(engine: Engine, settings: Record<string, string>): Promise<Deskbell> {
   const key = JSON.stringify([engine, settings]);
   const server = shared.get(key);
+  server?.clock.go();
   if (server && Math.abs(server.clock.now().getTime() - Date.now()) < CLOCK_OFF_MAX_MS) return server;
   const fresh = await startDeskbell(engine, settings);
   shared.set(key, fresh);

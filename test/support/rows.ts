@@ -58,7 +58,7 @@ export async function leaveRows(deskbell: Deskbell): Promise<void> {
       // One in eight is not a phone number: its message fails at once.
       const lead_phone = n % 8 === 1 ? 'unknown' : phoneOf(n);
       const address = await raise(deskbell, token, {
-        ...(isQuestion ? QUESTION : SUPPORT),
+        ...(isQuestion ? QUESTION : { ...SUPPORT, conversation_id: 1 }),
         context: isQuestion
           ? { question: `Is number ${n} organic?`, lead_phone }
           : { support_request_reason: `Number ${n}`, lead_phone },

@@ -24,8 +24,6 @@ export interface DeliveryRow {
   last_code: string | null;
 }
 
-export const FIRST = 1 as MerchantId;
-export const SECOND = 2 as MerchantId;
 export const PHONE = '+3545550101';
 export const TEXT = 'Yes, we have a Colombian decaf.';
 

@@ -226,7 +226,6 @@ export const QUESTION = {
 };
 export const SUPPORT = {
   notification_type: 'user_support_request',
-  conversation_id: 1,
   context: { support_request_reason: 'The parcel arrived damaged.' },
 };
 
@@ -239,6 +238,10 @@ export async function raise(deskbell: Deskbell, token: string, body: unknown = Q
 
 /** The ids of a list, in order. */
 export const idsOf = ({ json }: Reply): number[] => json.map(({ id }: { id: number }) => id);
+
+/** The address of the next page. */
+export const nextOf = ({ headers }: Reply): string | undefined =>
+  /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
 
 /** Status and body in one object, so that a test compares all members of the body. */
 export const outcome = ({ status, json }: Pick<Reply, 'status' | 'json'>) => ({ ...json, status });

@@ -9,7 +9,6 @@ import { type Merchant, useMerchant } from './merchants.ts';
 import type { CallOptions, Deskbell } from './server.ts';
 
 export const KNOWLEDGE = '/api/v1/knowledge';
-export const AURORA_ID = 1 as MerchantId;
 
 /** What an answer does to the knowledge base. */
 export async function learn(

@@ -92,7 +92,7 @@ onEachEngine('one answer for many', (engine) => {
     const [first, second, third] = (await askTimes(3, 'Do you sell lids?')) as [number, number, number];
     await answer(first, { answer: 'No lids.' });
     const foreign = await other.raise('Do you sell lids?');
-    const support = await shop.raise({ ...SUPPORT, conversation_id: shop.conversationId });
+    const support = await shop.raise(SUPPORT);
     const ids = [first, foreign, second, 123_456_789, support, third];
     const { status, json } = await answerMany(ids, 'Lids come with cups.');
     assert.equal(status, 200);

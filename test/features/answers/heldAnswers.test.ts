@@ -64,7 +64,7 @@ onEachEngine('an answer that can be undone', (engine) => {
   });
 
   it('holds a support reply, a campaign and a resolution, too', async () => {
-    const support = await shop.raise({ ...SUPPORT, conversation_id: shop.conversationId });
+    const support = await shop.raise(SUPPORT);
     const reply = { agent_response_to_customer: 'Sent again.', resolution_notes: 'Order 881.' };
     await shop.answer(support, { ...reply, undo_seconds: 60 });
     const [campaign, resolved] = [await ask(), await ask()];
@@ -153,7 +153,7 @@ onEachEngine('an answer that can be undone', (engine) => {
     const timesLogged = (id: number) =>
       failures().filter((line) => JSON.parse(line).notification_id === id).length;
     for (const { id } of broken) assert.deepEqual([await pauseOf(id), timesLogged(id)], [30_500, 1]);
-    assert.equal(await overdue(), 0);
+    const before = await overdue();
     for (const [seconds, pause] of [
       [31, 46_000],
       [3600, 300_000],
@@ -162,7 +162,7 @@ onEachEngine('an answer that can be undone', (engine) => {
       await until('it was retried', async () => (await pauseOf(first.id)) > 0);
       assert.equal(await pauseOf(first.id), pause);
     }
-    assert.deepEqual([timesLogged(first.id), await overdue()], [3, broken.length]);
+    assert.deepEqual([timesLogged(first.id), await overdue()], [3, before + broken.length]);
     assert.doesNotMatch(logged.join(), /Broken/);
     assert.equal((await reopen(first.id)).status, 200);
     for (const { id, kept } of others) await setHeld(id, kept);
@@ -171,7 +171,7 @@ onEachEngine('an answer that can be undone', (engine) => {
     assert.deepEqual(await effects(first.id, `Broken answer ${first.id}.`), ['requested', 0, 0]);
     for (const { id } of others)
       assert.deepEqual(await effects(id, `Broken answer ${id}.`), ['answered', 1, 1]);
-    assert.equal(await overdue(), 0);
+    assert.equal(await overdue(), before);
   });
 });
 

@@ -42,8 +42,10 @@ onEachEngine('the end of an ask', (engine) => {
     const body = { question: question(), customer: customer(), wait_seconds: 30 };
     const waiting = ask(body);
     let open: { id: number; question: string }[] = [];
-    while (open.length === 0)
+    await until('it is raised', async () => {
       open = (await asKey('/ask')).json.asks.filter((one: typeof body) => one.question === body.question);
+      return open.length > 0;
+    });
     const polling = get(open[0]!.id, '?wait=30');
     await shop.answer(open[0]!.id, 'Now.');
     for (const { json } of await Promise.all([waiting, polling]))

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { useAsksOf } from '../../support/asking.ts';
 import { type Merchant, useMerchant } from '../../support/merchants.ts';
 import { assertError, type Reply } from '../../support/server.ts';
@@ -113,7 +112,7 @@ describe('the limits of waiting requests', () => {
 
     gone.abort();
     await assert.rejects(leaving, { name: 'AbortError' });
-    while (await isFull()) await sleep(10);
+    await until('there is room again', async () => !(await isFull()));
     await shop.answer(id);
     await ended;
   });

@@ -10,12 +10,13 @@ import {
   type Resolve,
 } from '../../../src/delivery/channels/webhook/publicAddress.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
-import { FIRST, PHONE, TEXT } from '../../support/sending.ts';
+import { PHONE, TEXT } from '../../support/sending.ts';
+import { AURORA_ID } from '../../support/shops.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'test key').toString('base64')}`;
 const now = () => new Date('2026-01-15T09:30:00.000Z');
 const MESSAGE = {
-  merchantId: FIRST,
+  merchantId: AURORA_ID,
   key: 'b1f0c2d4-0000-4000-8000-000000000001',
   deliveryId: 7,
   notificationId: 12,

@@ -9,17 +9,9 @@ import {
 import { claimOf } from '../../../src/delivery/queue/claim.ts';
 import { createTracer } from '../../../src/telemetry/tracer.ts';
 import { webhookEnv } from '../../support/receiver.ts';
-import {
-  enqueue,
-  FIRST,
-  makeQueuesDue,
-  PHONE,
-  type Sending,
-  startSending,
-  TEXT,
-} from '../../support/sending.ts';
+import { enqueue, makeQueuesDue, PHONE, type Sending, startSending, TEXT } from '../../support/sending.ts';
 import { type Deskbell, onEachEngine, raise, startSecondServer } from '../../support/server.ts';
-import { accept, until, useReceiver } from '../../support/shops.ts';
+import { AURORA_ID, accept, until, useReceiver } from '../../support/shops.ts';
 
 const SENT: SendResult = { outcome: 'sent', messageId: undefined, state: 'sent' };
 const away = () => Promise.reject(new DatabaseUnavailable('away'));
@@ -59,7 +51,7 @@ onEachEngine('a worker with problems', (engine) => {
   });
   let lines = 0;
   /** Each message goes to a different customer. */
-  const put = () => sending.put(FIRST, { recipient: `+3545550${++lines + 100}` });
+  const put = () => sending.put(AURORA_ID, { recipient: `+3545550${++lines + 100}` });
 
   it('does not send a message if its lease leaves too little time', async () => {
     let plans = 0;
@@ -121,7 +113,7 @@ onEachEngine('a worker with problems', (engine) => {
     const at = new Date(clock.now().getTime() + 25_000);
     const leaseUntil = new Date(at.getTime() + 20_000);
     const turn = { channelId: 'test:1', reportsStatus: () => false, max: 1, campaignsMax: 1, at, leaseUntil };
-    const { claimed } = await claimOf(database, { merchant_id: FIRST, endpoint_id: 0 }, turn);
+    const { claimed } = await claimOf(database, { merchant_id: AURORA_ID, endpoint_id: 0 }, turn);
     assert.deepEqual([claimed[0]?.id, claimed[0]?.attempts], [id, 2]);
     plan = async () => ({ go: 'text' });
     answered.resolve();
@@ -223,7 +215,7 @@ onEachEngine('a worker is woken up', (engine) => {
     const before = receiver.received.length;
     const message = { notificationId: 1, conversationId: 1, recipient: PHONE, content: TEXT } as const;
     await deskbell.database.transaction((tx) =>
-      enqueue(tx, FIRST, { ...message, mode: 'reply', at: deskbell.clock.now() }),
+      enqueue(tx, AURORA_ID, { ...message, mode: 'reply', at: deskbell.clock.now() }),
     );
     await until('the poll', () => receiver.received.length > before);
   });

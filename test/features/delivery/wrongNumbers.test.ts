@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
-import { type Merchant, newMerchant } from '../../support/merchants.ts';
-import { assertError, onEachEngine, useDeskbell } from '../../support/server.ts';
+import { it } from 'node:test';
+import { useMerchant } from '../../support/merchants.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 import { newPhone } from '../../support/whatsapp.ts';
 
 onEachEngine('a number that somebody has fixed', (engine) => {
-  // Not a shared server: a test stops the clock.
-  const deskbell = useDeskbell(engine);
-  let shop: Merchant;
-  before(async () => {
-    shop = await newMerchant(deskbell);
-  });
+  const shop = useMerchant(engine);
 
   let count = 0;
   const newConversation = async (customer_phone: string, reference = `fixed-${++count}`) =>
@@ -25,19 +20,19 @@ onEachEngine('a number that somebody has fixed', (engine) => {
   const answered = async (conversationId: number, lead_phone?: string, state = 'failed') => {
     const id = await ask(conversationId, lead_phone);
     await shop.answer(id, 'This one.');
-    await deskbell.allSent();
+    await shop.deskbell.allSent();
     await setState(id, state);
     return id;
   };
   const setState = (id: number, state: string) =>
-    deskbell.database.run(
+    shop.deskbell.database.run(
       `update deliveries set state = $2, last_code = '131026', due_at = '2099-01-01T00:00:00.000Z' where notification_id = $1`,
       [id, state],
     );
   const fix = async (id: number, phone: string) => {
     const reply = await shop.post(`/notification/${id}/recipient`, { phone });
     assert.equal(reply.status, 200, reply.text);
-    await deskbell.allSent();
+    await shop.deskbell.allSent();
   };
   const itemOf = async (id: number) => (await shop.get(`/inbox?ids=${id}`)).json.items[0];
   const deliveryOf = async (id: number) => (await itemOf(id)).delivery;
@@ -68,12 +63,12 @@ onEachEngine('a number that somebody has fixed', (engine) => {
     const { attention } = await itemOf(second);
     assert.deepEqual([attention.kind, attention.code], ['failed', 'number_fixed']);
     await shop.post('/inbox/attention/send-again', { ids: [second] });
-    await deskbell.allSent();
+    await shop.deskbell.allSent();
     for (const one of [first, second]) assert.equal((await deliveryOf(one)).state, 'delivered');
   });
 
   it('leaves no message of the old or the new number behind', async () => {
-    deskbell.clock.stop();
+    shop.deskbell.clock.stop();
     const [wrong, right] = [newPhone(), newPhone()];
     const { id } = await newConversation(wrong);
     const other = await newConversation(wrong);
@@ -82,15 +77,15 @@ onEachEngine('a number that somebody has fixed', (engine) => {
       (await shop.post(`/conversation/${conversationId}/send`, { text, undo_seconds })).json.delivery_id;
     // The second waits behind the first, and the third, of another conversation, behind both.
     const ids = [await send(id, 'First', 60), await send(id, 'Second', 0), await send(other.id, 'Third', 0)];
-    await deskbell.allSent();
+    await shop.deskbell.allSent();
     await fix(failed, right);
     for (const [seconds, state] of [
       [0, 'queued'],
       [60, 'delivered'],
     ] as const) {
-      await deskbell.clock.advance(seconds);
-      await deskbell.allSent();
-      const rows = await deskbell.database.all<{ state: string; recipient: string }>(
+      await shop.deskbell.clock.advance(seconds);
+      await shop.deskbell.allSent();
+      const rows = await shop.deskbell.database.all<{ state: string; recipient: string }>(
         `select state, recipient from deliveries where id in (${ids.join()}) order by id`,
       );
       assert.deepEqual(
@@ -102,7 +97,7 @@ onEachEngine('a number that somebody has fixed', (engine) => {
         ],
       );
     }
-    deskbell.clock.go();
+    shop.deskbell.clock.go();
   });
 
   it('can be fixed again, and all that turned out to be wrong are known', async () => {

@@ -46,8 +46,7 @@ onEachEngine('the same question from several customers', (engine) => {
 
   it('is never grouped with a support request, with another question, or if it is personal', async () => {
     const context = { support_request_reason: 'Do you roast Ethiopian beans?' };
-    for (let n = 0; n < 2; n += 1)
-      await shop.raise({ ...SUPPORT, conversation_id: shop.conversationId, context });
+    for (let n = 0; n < 2; n += 1) await shop.raise({ ...SUPPORT, context });
     for (const question of [
       ...['Do you roast Ethiopian beans?', 'Do you roast Kenyan beans?'],
       ...['Is order AB-1234 roasted?', 'Is order AB-1234 roasted?'],

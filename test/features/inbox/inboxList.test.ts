@@ -65,7 +65,7 @@ onEachEngine('the inbox list', (engine) => {
     const ids: number[] = [];
     for (let n = 0; n < 5; n += 1) {
       ids.push(await shop.raise(`Page ${n}?`));
-      await shop.raise({ ...SUPPORT, conversation_id: shop.conversationId });
+      await shop.raise(SUPPORT);
     }
     const all = await idsOf({ tab: 'all' });
     const questions = await idsOf({ tab: 'all', type: 'user_question_request' });

@@ -22,7 +22,7 @@ onEachEngine('the overview', (engine) => {
   const lastWeek = async () => (await overview()).weeks.at(-1);
   const ago = (days: number) =>
     new Date(other.deskbell.clock.now().getTime() - days * 86_400_000).toISOString();
-  const support = () => shop.raise({ ...SUPPORT, conversation_id: shop.conversationId });
+  const support = () => shop.raise(SUPPORT);
 
   /** Notifications that were answered at this time, after so many seconds. */
   async function answered(at: string, seconds: readonly number[], type = 'user_question_request') {

@@ -70,9 +70,12 @@ onEachEngine('answers without a person', (engine) => {
   beforeEach(async () => {
     await set('learned');
     await forgetLessons();
-    await deskbell.database.run('delete from recognitions');
+    const both = [shop.id, other.id];
+    await deskbell.database.run('delete from recognitions where merchant_id in ($1, $2)', both);
     // An outcome that is gone without a new version would still count.
-    await deskbell.database.run('update confidence set version = version + 1, reset_at = null');
+    const reset =
+      'update confidence set version = version + 1, reset_at = null where merchant_id in ($1, $2)';
+    await deskbell.database.run(reset, both);
   });
 
   it('begin with the default, and learn from answers to asks: the same text or document is right', async () => {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertError, idsOf, onEachEngine, type Reply } from '../../support/server.ts';
+import { assertError, idsOf, nextOf, onEachEngine } from '../../support/server.ts';
 import { useKnowledge } from '../../support/teaching.ts';
 
-const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
 type Version = Record<string, unknown>;
 
 onEachEngine('the list of documents', (engine) => {

@@ -6,8 +6,9 @@ import { startVectorMaker } from '../../../src/knowledge/embeddings/make.ts';
 import { claim, countDue, listDue } from '../../../src/knowledge/embeddings/store.ts';
 import { encode, hashOf, toStored } from '../../../src/knowledge/embeddings/vectors.ts';
 import { createLogger } from '../../../src/log.ts';
-import { EMBEDDINGS_KEY, until, useEmbeddings } from '../../support/embedding.ts';
+import { EMBEDDINGS_KEY, useEmbeddings } from '../../support/embedding.ts';
 import { onEachEngine, QUESTION, raise, useDeskbell } from '../../support/server.ts';
+import { until } from '../../support/shops.ts';
 import { KNOWLEDGE } from '../../support/teaching.ts';
 
 const ABROAD = 'Do you ship abroad?';

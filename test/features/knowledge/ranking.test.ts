@@ -142,7 +142,7 @@ onEachEngine('suggestions for a notification', (engine) => {
   it('work for support requests too, and keep texts with characters that the database cannot hold', async () => {
     const id = await remember('Vanilla\0 \ud800 pods?', 'Yes\0.');
     const context = { support_request_reason: 'The vanilla pods arrived torn.' };
-    const asked = { ...SUPPORT, conversation_id: shop.conversationId, context };
+    const asked = { ...SUPPORT, context };
     const [best] = await suggestionsFor(await shop.raise(asked));
     const texts = ['Vanilla\ufffd \ufffd pods?', 'Yes\ufffd.'];
     assert.deepEqual([best?.id, best?.question, best?.answer], [id, ...texts]);

@@ -155,7 +155,7 @@ onEachEngine('what customers asked and no document answers', (engine) => {
     await shop.answer(await shop.raise('Do you roast chicory?'), 'Yes, in autumn.');
     await shop.answer(await shop.raise('Is the weather good?'), { resolve_only: true });
     await shop.raise('Where is my order 48213?');
-    await shop.raise({ ...SUPPORT, conversation_id: shop.conversationId });
+    await shop.raise(SUPPORT);
     await other.raise('Do you sell tea?');
     assert.deepEqual(await gaps(), []);
   });

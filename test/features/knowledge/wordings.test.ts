@@ -118,11 +118,16 @@ onEachEngine('the other wordings of a document', (engine) => {
     const before = await foreign();
     const deleted = await make();
     await call('DELETE', String(deleted));
-    for (const documentId of [deleted, theirs, 0, null]) {
-      const word = `echidna${String(documentId).replaceAll(/\W/g, '')}`;
-      await answer(`What about ${word}?`, { answer: 'Yes, it is.', document_id: documentId });
-      const [document] = (await call('GET', `?q=${word}`)).json;
-      assert.deepEqual([document?.title, document?.body], [`What about ${word}?`, 'Yes, it is.']);
+    for (const [n, documentId] of [deleted, theirs, 0, -1, 1e300, 2 ** 60].entries()) {
+      // In the answer, and in the context of the question.
+      for (const place of ['given', 'asked']) {
+        const title = `What about echidna${place}${n}?`;
+        const named = { document_id: documentId };
+        const raised = await ask(title, place === 'asked' ? named : {});
+        await answer(raised, { answer: 'Yes, it is.', ...(place === 'given' ? named : {}) });
+        const [document] = (await call('GET', `?q=echidna${place}${n}`)).json;
+        assert.deepEqual([document?.title, document?.body], [title, 'Yes, it is.'], title);
+      }
     }
     assert.equal(await foreign(), before);
   });

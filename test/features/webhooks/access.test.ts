@@ -23,7 +23,8 @@ onEachEngine('webhook endpoints', (engine) => {
     assert.equal((await sent()).length, 4);
     assert.equal(await count(), before + 1);
     const { id } = (await deskbell.database.one<{ id: number }>(
-      'select max(id) as id from deliveries where endpoint_id > 0',
+      'select max(id) as id from deliveries where endpoint_id > 0 and merchant_id = $1',
+      [shop.id],
     ))!;
     for (const reply of [
       await shop.get(`/delivery/${id}`),

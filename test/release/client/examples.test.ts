@@ -5,11 +5,11 @@ import { before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { install } from '../../../bench/peers/install.ts';
-import { answer, raised } from '../../support/answering.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import { packClient, runTool } from '../../support/packedClient.ts';
 import { root } from '../../support/process.ts';
 import { useDeskbell } from '../../support/server.ts';
+import { answer, raised } from './answering.ts';
 
 const SCOPES = ['ask', 'knowledge:read', 'notifications:read'] as const;
 const FOLDER = join(root, 'clients/typescript/examples');

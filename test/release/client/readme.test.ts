@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import { answer, raised } from '../../support/answering.ts';
 import { samplesOf } from '../../support/docs/samples.ts';
 import { createKey } from '../../support/machineKeys.ts';
 import { findNode, installClient } from '../../support/packedClient.ts';
 import { type Program, root, run } from '../../support/process.ts';
 import { useDeskbell } from '../../support/server.ts';
+import { answer, raised } from './answering.ts';
 
 const SCOPES = ['ask', 'knowledge:read', 'notifications:read'] as const;
 const WEBHOOK_SECRET = `whsec_${Buffer.from('the secret of the sample').toString('base64')}`;

@@ -11,10 +11,10 @@ import { parse } from 'yaml';
 import { findOrInstall } from '../../../scripts/services.ts';
 import { readConfig } from '../../../src/config.ts';
 import { run } from '../../support/command.ts';
+import { deployFile } from '../../support/deploy/proxies.ts';
+import { settingNames } from '../../support/deploy/settings.ts';
+import { UNITS, unitText, valuesOf } from '../../support/deploy/systemd.ts';
 import { root } from '../../support/process.ts';
-import { deployFile } from '../deploy/proxies.ts';
-import { settingNames } from '../deploy/settings.ts';
-import { UNITS, unitText, valuesOf } from '../deploy/systemd.ts';
 
 const { drainSeconds } = readConfig({ NODE_ENV: 'production' });
 /** After it has drained. */

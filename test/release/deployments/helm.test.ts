@@ -6,10 +6,10 @@ import { after, before, describe, it } from 'node:test';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { run } from '../../support/command.ts';
+import { createRenderer, findGo, type Manifest, merged, type Renderer } from '../../support/deploy/chart.ts';
+import { deployFile } from '../../support/deploy/proxies.ts';
+import { settingNames } from '../../support/deploy/settings.ts';
 import { root } from '../../support/process.ts';
-import { createRenderer, findGo, type Manifest, merged, type Renderer } from '../deploy/chart.ts';
-import { deployFile } from '../deploy/proxies.ts';
-import { settingNames } from '../deploy/settings.ts';
 
 const MINIMUM = { publicUrl: 'https://desk.shop.example' };
 const EVERYTHING = {

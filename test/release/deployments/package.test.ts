@@ -9,12 +9,12 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { createThread } from '../../../src/http/thread.ts';
 import { runAsProcess } from '../../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/databases.ts';
+import { commandOf, installFilter } from '../../support/deploy/systemd.ts';
 import { type InstalledPackage, installPackage, isRoot, NOBODY } from '../../support/installedPackage.ts';
 import { ABOUT } from '../../support/mcpClients.ts';
 import { findNode } from '../../support/packedClient.ts';
 import { root, run, type Serving, serve } from '../../support/process.ts';
 import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from '../../support/server.ts';
-import { commandOf, installFilter } from '../deploy/systemd.ts';
 
 const SIZE_MAX_MB = 60;
 

@@ -4,6 +4,14 @@ import { createServer, type Server } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { engines } from '../../support/databases.ts';
+import {
+  deployFile,
+  findCaddy,
+  findNginx,
+  startCaddy,
+  startNginx,
+  type TestProxy,
+} from '../../support/deploy/proxies.ts';
 import { listen } from '../../support/listening.ts';
 import {
   AURORA,
@@ -13,14 +21,6 @@ import {
   startSecondServer,
   useDeskbell,
 } from '../../support/server.ts';
-import {
-  deployFile,
-  findCaddy,
-  findNginx,
-  startCaddy,
-  startNginx,
-  type TestProxy,
-} from '../deploy/proxies.ts';
 
 const PROXIES = [
   { name: 'nginx', find: findNginx, start: startNginx },

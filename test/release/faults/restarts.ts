@@ -3,10 +3,10 @@ import { freePort } from '../../../scripts/services.ts';
 import { readConfig } from '../../../src/config.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { createDemoDatabase } from '../../support/databases.ts';
+import { findNginx, startNginx, type TestProxy } from '../../support/deploy/proxies.ts';
 import { listen } from '../../support/listening.ts';
 import { type Serving, serve } from '../../support/process.ts';
 import { AURORA, call } from '../../support/server.ts';
-import { findNginx, startNginx, type TestProxy } from '../deploy/proxies.ts';
 import { type Fault, none } from './fault.ts';
 import { countLost, refusedCount, slowestMs, startLoad } from './load.ts';
 

@@ -8,8 +8,8 @@ import { type Program, run, type Settings } from '../../support/process.ts';
 import { MAIN } from '../../support/program.ts';
 import { type Receiver, startReceiver, webhookEnv } from '../../support/receiver.ts';
 import { metric, samplesOf } from '../../support/scrape.ts';
-import { FIRST, type Sending, startSending } from '../../support/sending.ts';
-import { until } from '../../support/shops.ts';
+import { type Sending, startSending } from '../../support/sending.ts';
+import { AURORA_ID, until } from '../../support/shops.ts';
 
 const METRICS_TOKEN = 'a-token-for-metrics';
 
@@ -42,7 +42,7 @@ describe('a worker', { skip: engines.includes('postgres') ? false : 'needs Postg
     receiver.answer = (response) => {
       held = () => response.writeHead(200).end();
     };
-    const id = await sending.put(FIRST);
+    const id = await sending.put(AURORA_ID);
     const worker = await ready();
     await until('the worker sends it', () => receiver.received.length === 1);
     const ended = worker.stop();

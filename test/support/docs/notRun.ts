@@ -16,7 +16,7 @@ export const NOT_RUN: readonly (readonly [page: string, start: string])[] = [
   ['docs/scale.md', 'psql -h coordinator.internal -U postgres -d deskbell -c "select isolate_tenant'],
   ['docs/scale.md', 'pg_amcheck -h worker-1.internal -U postgres --heapallindexed deskbell'],
   ['docs/scale.md', 'psql -h coordinator.internal -U postgres -d deskbell -c "select citus_add_node'],
-  // Other tests do this: test/contract/deletion.test.ts and test/features/asks/mcp.test.ts.
+  // Other tests do this: test/database/exportPeople.test.ts and test/features/asks/mcp.test.ts.
   ['docs/data.md', 'npm run deskbell -- conversation export 3 customer.jsonl --merchant 1'],
   ['docs/data.md', 'npm run deskbell -- user export bob@shop.example bob.jsonl'],
   ['docs/mcp.md', '{ "mcpServers": '],

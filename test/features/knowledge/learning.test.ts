@@ -91,7 +91,7 @@ describe('a lesson', () => {
     await other.answer(await other.raise('Do you sell comics?'), 'Old ones.');
     foreign = (await other.get('/knowledge/?limit=1')).json[0].id;
   });
-  const support = () => shop.raise({ ...SUPPORT, conversation_id: shop.conversationId });
+  const support = () => shop.raise(SUPPORT);
 
   it('is refused if it cannot be learned, and the notification stays pending', async () => {
     const id = await make('Do you sell maps?', 'x'.repeat(4000));

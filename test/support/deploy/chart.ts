@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { findOrInstall, findProgram } from '../../../scripts/services.ts';
-import { root } from '../../support/process.ts';
+import { root } from '../process.ts';
 import { deployFile } from './proxies.ts';
 
 /** The chart in `deploy/helm`, rendered by Go's template engine with Sprig, as Helm does. Helm itself does not run. */

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Deskbell, NOTIFICATIONS } from './server.ts';
-
-/** What the merchant does in the dashboard while an assistant waits. */
+import { type Deskbell, NOTIFICATIONS } from '../../support/server.ts';
 
 /** Answers like a merchant in the dashboard. */
 export async function answer(deskbell: Deskbell, id: number, text: string): Promise<void> {

@@ -5,7 +5,7 @@ import { until } from '../support/shops.ts';
 import { assertAccessible } from './axe.ts';
 import { inBrowser, rowOf } from './browser.ts';
 
-inBrowser('the dashboard on a phone', (shop) => {
+inBrowser('the installed dashboard', (shop) => {
   const OPTIONS = { serviceWorkers: 'allow' as const };
   const workerIsReady = (page: Page) =>
     page.evaluate<string>('navigator.serviceWorker.ready.then(({ active }) => active.scriptURL)');

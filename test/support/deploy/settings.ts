@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileSettingOf, SECRET_SETTINGS } from '../../../src/config/secretFiles.ts';
-import { root } from '../../support/process.ts';
+import { root } from '../process.ts';
 
 /** The names of all settings, and of those that name a secret's file. */
 export function settingNames(): Set<string> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { WEEKDAYS } from '../../src/contract/merchant.ts';
-import { run, settingsOf } from '../support/command.ts';
-import { type Merchant, useMerchant } from '../support/merchants.ts';
-import { assertError, onEachEngine } from '../support/server.ts';
+import { WEEKDAYS } from '../../../src/contract/merchant.ts';
+import { run, settingsOf } from '../../support/command.ts';
+import { type Merchant, useMerchant } from '../../support/merchants.ts';
+import { assertError, onEachEngine } from '../../support/server.ts';
 
 /** The settings of a merchant, and what the next ask of its assistant makes of them. */
 const NEW = {
