@@ -58,6 +58,8 @@ export function useMerchant(engine: Engine, settings: Record<string, string> = {
     Object.assign(deskbell, await sharedServer(engine, settings));
     Object.assign(merchant, await newMerchant(deskbell));
   });
+  // A test that failed may have left it stopped.
+  after(() => deskbell.clock?.go());
   reportFailures(deskbell);
   return merchant;
 }
@@ -70,11 +72,10 @@ after(async () => {
   for (const server of started) await server.close();
 });
 
-/** A suite that has moved the clock far was the last on its server. A test that failed may have left it stopped. */
+/** A suite that has moved the clock far was the last on its server. */
 async function sharedServer(engine: Engine, settings: Record<string, string>): Promise<Deskbell> {
   const key = JSON.stringify([engine, settings]);
   const server = shared.get(key);
-  server?.clock.go();
   if (server && Math.abs(server.clock.now().getTime() - Date.now()) < CLOCK_OFF_MAX_MS) return server;
   const fresh = await startDeskbell(engine, settings);
   shared.set(key, fresh);

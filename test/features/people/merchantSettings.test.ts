@@ -66,7 +66,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       assert.match((await command(shop, `--${option}`, given)).stdout, said);
       assert.equal((await read(shop))[option], expected);
     }
-    assert.equal((await changes(shop))[0], 'operator');
+    assert.ok((await changes(shop)).includes('operator'));
   });
 });
 
