@@ -14,8 +14,10 @@ import {
   login,
   logout,
   me,
+  NOTIFICATIONS,
   OPERATOR,
   onEachEngine,
+  QUESTION,
   type Reply,
   startDeskbell,
   useDeskbell,
@@ -237,23 +239,29 @@ onEachEngine('a password without e-mail', (engine) => {
     await deskbell.signIn(BOREALIS.email, 'violet paper engine');
   });
 
-  it('a change is refused to a request whose session ended while its body arrived', async () => {
-    const { json: tokens } = await login(deskbell, OPERATOR);
-    const text = JSON.stringify({ password: OPERATOR.password, new_password: NEXT });
-    async function* body() {
-      yield text.slice(0, 5);
-      // Meanwhile the head of the request is checked.
-      await me(deskbell, tokens.access_token);
-      await logout(deskbell, tokens.refresh_token);
-      yield text.slice(5);
+  it('a change, like every write, is refused to a request whose session ended while its body arrived', async () => {
+    const change = { password: OPERATOR.password, new_password: NEXT };
+    for (const [user, path, content] of [
+      [OPERATOR, CHANGE, change],
+      [AURORA, `${NOTIFICATIONS}/request`, QUESTION],
+    ] as const) {
+      const { json: tokens } = await login(deskbell, user);
+      const text = JSON.stringify(content);
+      async function* body() {
+        yield text.slice(0, 5);
+        // Meanwhile the head of the request is checked.
+        await me(deskbell, tokens.access_token);
+        await logout(deskbell, tokens.refresh_token);
+        yield text.slice(5);
+      }
+      const { status } = await fetch(deskbell.url + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${tokens.access_token}`, 'content-type': 'application/json' },
+        body: ReadableStream.from(body()).pipeThrough(new TextEncoderStream()),
+        duplex: 'half',
+      } as RequestInit);
+      assert.equal(status, 401, path);
     }
-    const { status } = await fetch(deskbell.url + CHANGE, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tokens.access_token}`, 'content-type': 'application/json' },
-      body: ReadableStream.from(body()).pipeThrough(new TextEncoderStream()),
-      duplex: 'half',
-    } as RequestInit);
-    assert.equal(status, 401);
     await deskbell.signIn(OPERATOR.email, OPERATOR.password);
   });
 });
