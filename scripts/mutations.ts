@@ -48,6 +48,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const NOT_COPIED = /(^|\/)(node_modules|\.git|data)$/;
 const COPIES = 2;
 const TEST_MAX_MS = 120_000;
+const FILE_MAX_MS = 2 * TEST_MAX_MS;
 
 const mutations = chosen(
   globSync('test/release/mutations/*.txt', { cwd: root }).sort().flatMap(readMutations),
@@ -208,11 +209,17 @@ async function passes(test: string, copy: string): Promise<boolean> {
   const args = ['--test', `--test-timeout=${TEST_MAX_MS}`, ...pattern, file];
   // In a group of its own, so that nothing of it stays behind.
   const child = spawn(process.execPath, args, { cwd: copy, stdio: 'ignore', detached: true });
+  const kill = () => {
+    try {
+      process.kill(-child.pid!, 'SIGKILL');
+    } catch {
+      // Nothing was left.
+    }
+  };
+  // What a bug leaves open makes a process wait forever: a time-out ends tests, not files.
+  const timer = setTimeout(kill, FILE_MAX_MS);
   const [code] = await once(child, 'close');
-  try {
-    process.kill(-child.pid!, 'SIGKILL');
-  } catch {
-    // Nothing was left.
-  }
+  clearTimeout(timer);
+  kill();
   return code === 0;
 }
