@@ -257,6 +257,41 @@ onEachEngine('an erasure', (engine) => {
     }
   });
 
+  it('of a customer without a number leaves the others without one', async () => {
+    const { ok, erase } = callsOf(deskbell);
+    const token = await createKey(deskbell);
+    const asked = async (reference: string) => {
+      const body = { question: `Is ${reference} open?`, customer: { reference }, deliver: 'assistant' };
+      return (await deskbell.call('POST', '/api/v1/ask', { token, body })).json.conversation_id;
+    };
+    const [id, other] = [await asked('silent-1'), await asked('silent-2')];
+    assert.deepEqual((await erase(id)).json.conversation_ids, [id]);
+    assert.equal((await ok('GET', `/conversation/${other}`)).json.reference, 'silent-2');
+  });
+
+  it('leaves the window of another merchant’s customer on the channel that both use', async () => {
+    const { database, clock } = deskbell;
+    const [own, neighbour] = [callsOf(deskbell), callsOf(deskbell, BOREALIS)];
+    const phones = ['+34611008101', '+34611008102'] as const;
+    for (const phone of phones)
+      await database.run(
+        `insert into customer_windows (channel_id, phone, opened_at) values ('simulator', $1, $2)`,
+        [phone, clock.now().toISOString()],
+      );
+    await neighbour.conversation('shared', phones[0], 'Eva Shared');
+    for (const phone of phones)
+      await own.ok('DELETE', `/conversation/${await own.conversation(phone, phone, 'Eva Shared')}`);
+    await erased(deskbell);
+    const left = await database.all<{ phone: string }>(
+      'select phone from customer_windows where phone in ($1, $2)',
+      [...phones],
+    );
+    assert.deepEqual(
+      left.map(({ phone }) => phone),
+      [phones[0]],
+    );
+  });
+
   it('leaves the windows of other merchants’ channels', async () => {
     const { database, config, clock } = deskbell;
     const [own, neighbour] = [callsOf(deskbell), callsOf(deskbell, BOREALIS)];

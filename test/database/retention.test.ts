@@ -37,6 +37,10 @@ onEachEngine('old data', (engine) => {
     const question = { question: 'Do you have decaf beans?' };
     const pending = await raise(1, question);
     const sentId = await answered(1, question);
+    // The time since the answer counts, not that since the question.
+    await database.run(`update notifications set created_at = '2020-01-01T00:00:00.000Z' where id = $1`, [
+      sentId,
+    ]);
     await deskbell.allSent();
     const waiting = await answered(1, question);
     await deskbell.allSent();

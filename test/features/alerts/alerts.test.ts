@@ -134,6 +134,25 @@ onEachEngine('alerts on a device', (engine) => {
     );
   });
 
+  it('about an assignment are only for whoever still has it', async () => {
+    const [hers, his] = [await subscribe(), await subscribe(teo.token)];
+    for (const token of [olga, teo.token]) await settings(token, { what: 'assigned' });
+    answers(429, { 'retry-after': '600' });
+    const path = `/notification/${await ask()}/assignee`;
+    await shop.put(path, { user_id: teo.id });
+    await deskbell.allSent();
+    assert.deepEqual([service.requests.length, service.accepted.length], [1, 0]);
+    await shop.put(path, { user_id: shop.owner.id }, { token: teo.token });
+    await deskbell.allSent();
+    answers(201);
+    await pass(700);
+    assert.deepEqual(
+      shown().map(({ endpoint }) => endpoint === his.endpoint),
+      [false],
+    );
+    assert.equal(shown()[0]!.endpoint, hers.endpoint);
+  });
+
   it('are retried when the push service says, with the same name, and shown once', async () => {
     await subscribe();
     answers(429, { 'retry-after': '600' });

@@ -129,6 +129,28 @@ onEachEngine('asking the merchant', (engine) => {
     assert.deepEqual((await asKey('/conversation/?reference=refused')).json, []);
   });
 
+  it('a customer without a number cannot be asked for by the conversation either, if Deskbell sends the answer', async () => {
+    const { json } = await ask({
+      question: question(),
+      customer: { reference: 'silent' },
+      deliver: 'assistant',
+    });
+    const before = (await asKey('/ask')).text;
+    onPhoneRefused(await ask({ question: question(), conversation_id: json.conversation_id }));
+    assert.equal((await asKey('/ask')).text, before);
+  });
+
+  it('is not answered by one of two documents that both fit: they may say different things', async () => {
+    const { title } = await know();
+    assert.ok((await shop.post('/knowledge', { title, body: 'We do not repair it.' })).status < 300);
+    const { json } = await ask({ question: title, customer: customer() });
+    assert.equal(json.status, 'asked');
+    assert.deepEqual(
+      json.candidates.slice(0, 2).map(({ confident }: { confident: boolean }) => confident),
+      [false, false],
+    );
+  });
+
   it('the customer’s conversation is found by reference or number, and made if needed', async () => {
     const conversationOf = async (by: object): Promise<number> =>
       (await ask({ question: question(), ...by })).json.conversation_id;

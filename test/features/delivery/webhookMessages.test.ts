@@ -44,6 +44,18 @@ onEachEngine('messages by webhook', (engine) => {
     assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size, 3);
   });
 
+  it('are not tried sooner than their pause says, however soon the receiver wants them', async () => {
+    receiver.answer = (response) => response.writeHead(429, { 'retry-after': '1' }).end();
+    const id = await put();
+    await later();
+    for (const seconds of [6, 60, 60]) await later(seconds);
+    // 5 and 300 seconds: without them, all attempts would be used up in seconds.
+    assert.deepEqual([(await row(id)).state, receiver.received.length], ['queued', 2]);
+    receiver.answer = accept;
+    await later(300);
+    assert.equal((await row(id)).state, 'sent');
+  });
+
   it('have the context of the question byte for byte, even if it is deleted before a retry', async () => {
     const shop = await newMerchant(deskbell);
     const reference = 'ticket-4711';

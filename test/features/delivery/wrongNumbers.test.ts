@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { useMerchant } from '../../support/merchants.ts';
 import { assertError, onEachEngine } from '../../support/server.ts';
+import { until } from '../../support/shops.ts';
 import { newPhone } from '../../support/whatsapp.ts';
 
 onEachEngine('a number that somebody has fixed', (engine) => {
@@ -98,6 +99,24 @@ onEachEngine('a number that somebody has fixed', (engine) => {
       );
     }
     shop.deskbell.clock.go();
+  });
+
+  it('is used for an answer that could still be undone when it was fixed', async () => {
+    const { clock } = shop.deskbell;
+    clock.stop();
+    const [wrong, right] = [newPhone(), newPhone()];
+    const { id } = await newConversation(wrong);
+    const failed = await answered(id, wrong);
+    const held = [await ask(id, wrong), await ask(id)];
+    for (const one of held)
+      await shop.post(`/notification/${one}/answer`, { answer: 'This one.', undo_seconds: 5 });
+    await fix(failed, right);
+    await clock.advance(61);
+    for (const one of held) {
+      await until('it is released', async () => (await deliveryOf(one)) !== null);
+      assert.equal((await deliveryOf(one)).recipient, right);
+    }
+    clock.go();
   });
 
   it('can be fixed again, and all that turned out to be wrong are known', async () => {

@@ -186,6 +186,20 @@ onEachEngine('failed sign-ins over all accounts and addresses', (engine) => {
     await assertOpen(deskbell, owner, from('198.51.100.3'));
   });
 
+  it('a new password works at once, and other places have to prove themselves again', async () => {
+    const user = await addUser(deskbell);
+    const [home, thief] = [from('192.0.2.20'), from('198.51.100.20')];
+    for (const place of [home, thief]) await assertOpen(deskbell, user, place);
+    await guessWrong(deskbell, user, FAILURES_MAX, home);
+    await assertLocked(deskbell, user, home);
+    const { database, clock } = deskbell;
+    await setPassword(database, user.id, await createPasswords(1).hash(user.password), clock.now(), SERVER);
+    await assertOpen(deskbell, user, home);
+    await failTimes(LIMIT, user.email, '198.51.100.21', 'address');
+    await assertOpen(deskbell, user, home);
+    await assertLocked(deskbell, user, thief);
+  });
+
   it('all addresses of an IPv6 network of 64 bits count as one', async () => {
     const user = await addUser(deskbell);
     for (let count = 1; count <= FAILURES_MAX; count += 1) {

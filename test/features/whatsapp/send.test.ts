@@ -74,6 +74,15 @@ onEachEngine('a message over WhatsApp', (engine) => {
     assert.deepEqual([state, lastBody().type, whatsapp.meta.tally().get(key)], ['sent', 'template', 1]);
   });
 
+  it('is not sent without a pause for ever if WhatsApp says of the template, too, that the window is closed', async () => {
+    for (let n = 0; n < 3; n += 1) whatsapp.meta.next({ code: 131047 });
+    const id = await send(newPhone());
+    const { state, attempts } = await row(id);
+    assert.deepEqual([state, attempts], ['queued', 3]);
+    await later(60);
+    assert.equal((await row(id)).state, 'sent');
+  });
+
   it('waits without counting an attempt if its customer gets too many, then goes out', async () => {
     const { deskbell } = whatsapp;
     const phone = await customerWrites();
@@ -170,6 +179,32 @@ onEachEngine('a message over WhatsApp', (engine) => {
     const logged = deskbell.logged.join('');
     for (const secret of [META.token, META.appSecret, 'At nine', '+35466'])
       assert.ok(!logged.includes(secret));
+  });
+});
+
+onEachEngine('the daily limit over WhatsApp', (engine) => {
+  const settings = { WHATSAPP_TEMPLATE: META.template, CHANNEL_DAILY_LIMIT: '1' };
+  const whatsapp = useWhatsApp(engine, settings);
+
+  it('is free for the next customer as soon as a message has failed', async () => {
+    whatsapp.meta.statuses = ['sent'];
+    const ids = [await whatsapp.send(newPhone()), await whatsapp.send(newPhone())];
+    const states = async () => [(await whatsapp.row(ids[0]!)).state, (await whatsapp.row(ids[1]!)).state];
+    assert.deepEqual(await states(), ['sent', 'waiting']);
+    await whatsapp.report(whatsapp.meta.accepted.at(-1)!, 'failed', { errors: [{ code: 131026 }] });
+    assert.deepEqual(await states(), ['failed', 'sent']);
+  });
+
+  it('is not free if another message has reached the customer of the one that failed', async () => {
+    await whatsapp.later(25 * HOUR);
+    const phone = newPhone();
+    const ids = [await whatsapp.send(phone)];
+    const accepted = whatsapp.meta.accepted.at(-1)!;
+    for (const to of [phone, newPhone()]) ids.push(await whatsapp.send(to));
+    const states = () => Promise.all(ids.map(async (id) => (await whatsapp.row(id)).state));
+    assert.deepEqual(await states(), ['sent', 'sent', 'waiting']);
+    await whatsapp.report(accepted, 'failed', { errors: [{ code: 131026 }] });
+    assert.deepEqual(await states(), ['failed', 'sent', 'waiting']);
   });
 });
 
