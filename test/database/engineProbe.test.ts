@@ -19,6 +19,11 @@ const REPLACED = [
     NO_LOCKS,
   ],
   [
+    'with locks of a transaction that do nothing',
+    `pg_try_advisory_xact_lock(bigint) returns boolean language sql as 'select true'`,
+    NO_LOCKS,
+  ],
+  [
     'with no locks',
     `pg_try_advisory_lock(bigint) returns boolean language plpgsql as
       $$ begin raise feature_not_supported using message = 'advisory locks are not supported'; end $$`,
