@@ -76,6 +76,7 @@ const INVALID: [query: string, field: string, detail?: string][] = [
 ];
 
 const descending = (ids: number[]) => [...ids].sort((a, b) => b - a);
+
 onEachEngine('the list of notifications', (engine) => {
   const deskbell = useDeskbell(engine);
   let aurora: string;

@@ -56,17 +56,15 @@ onEachEngine('many requests at once', (engine) => {
     const reply = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };
     const resolution = { resolve_only: true };
     // Several rounds: in the first one the connections are still being opened, which keeps the requests apart.
-    for (const bodies of [
-      [reply, resolution],
-      [reply, resolution],
-      [resolution],
-      [{ answer: 'At ten, daily.' }],
+    const support = { ...SUPPORT, conversation_id: 1 };
+    for (const [asked, ...bodies] of [
+      [support, reply, resolution],
+      [support, reply, resolution],
+      [support, resolution],
+      [support, resolution],
+      [QUESTION, { answer: 'At ten, daily.' }],
     ]) {
-      const address = await raise(
-        deskbell,
-        token,
-        bodies[0] && 'answer' in bodies[0] ? QUESTION : { ...SUPPORT, conversation_id: 1 },
-      );
+      const address = await raise(deskbell, token, asked);
       const replies = await times(20, (server, n) =>
         server.call('POST', `${address}/answer`, {
           token,
@@ -186,6 +184,26 @@ onEachEngine('many requests at once', (engine) => {
           assert.equal(json.delivery === null, isRefused(n));
         }
       });
+
+    it('send one message for each notification, although many of a batch were answered before or twice', async () => {
+      const sent = await answers(24);
+      const ids = sent.map(({ line }) => Number(line.split('/').at(-2)));
+      await sendPipelined(
+        deskbell,
+        sent.filter((_, n) => n % 3 === 0),
+      );
+      const replies = await sendPipelined(
+        deskbell,
+        sent.flatMap((one) => [one, one, one]),
+      );
+      assert.equal(replies.filter((reply) => reply.startsWith('HTTP/1.1 200')).length, 16);
+      assert.equal(replies.filter((reply) => reply.includes('ALREADY_ANSWERED')).length, 56);
+      const messages = await deskbell.database.all<{ notification_id: number }>(
+        'select notification_id from deliveries where notification_id = any($1::bigint[])',
+        [ids],
+      );
+      assert.deepEqual(messages.map(({ notification_id }) => notification_id).sort(), ids.sort());
+    });
 
     for (const [what, writes] of [['requests', async () => raises()] as const, ['answers', answers] as const])
       it(`do not make ${what} wait for another merchant whose inbox is being changed`, async () => {
