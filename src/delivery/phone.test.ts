@@ -3,10 +3,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { getCountries, getExampleNumber } from 'libphonenumber-js/min';
 import examples from 'libphonenumber-js/mobile/examples';
+import { anyCharacter } from '../../test/support/anyCharacter.ts';
 import { type CountryCode, isCountry, parsePhone } from './phone.ts';
-
-/** fast-check's own takes a second to prepare. */
-const ANY_CHARACTER = fc.nat(0x10ffff).map((code) => String.fromCodePoint(code).toWellFormed());
 
 const phoneOf = (text: string, country?: CountryCode) => {
   const parsed = parsePhone(text, country);
@@ -126,7 +124,7 @@ describe('any text as a phone number', () => {
     .map((parts) => parts.join(''));
   const anything = fc.oneof(
     { arbitrary: numberLike, weight: 3 },
-    fc.string({ unit: ANY_CHARACTER, maxLength: 80 }),
+    fc.string({ unit: anyCharacter, maxLength: 80 }),
     fc.string({ maxLength: 80 }),
   );
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { anyCharacter } from '../../test/support/anyCharacter.ts';
 import { rawMember } from './json.ts';
 
 /** Prints this value as JSON, with white space and escapes chosen by the numbers of `random`. */
@@ -56,10 +57,7 @@ class Members {
  * After a key with a backslash in it, V8 may misread a later key that is spelled with an escape
  * (nodejs/node#63785). The comparison with JSON.parse leaves out such keys; they have their own test.
  */
-const unit = fc
-  .nat(0x10ffff)
-  .map((code) => String.fromCodePoint(code).toWellFormed())
-  .filter((char) => char !== '\\');
+const unit = anyCharacter.filter((char) => char !== '\\');
 const key = fc.oneof(
   fc.constantFrom('context', 'contex', '__proto__', 'constructor', '', '0', '"', '{', '}', ':', ','),
   fc.string({ unit, maxLength: 6 }),

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { anyCharacter } from '../../../test/support/anyCharacter.ts';
 import { indexWordsOf, queryOf, stemsOf } from './words.ts';
-
-/** fast-check's own takes a second to prepare. */
-const ANY_CHARACTER = fc.nat(0x10ffff).map((code) => String.fromCodePoint(code).toWellFormed());
 
 const SAME: Record<string, string[]> = {
   English: [
@@ -124,7 +122,7 @@ describe('words', () => {
 
   it('contain only letters, marks and digits, at most 64 of them', () => {
     fc.assert(
-      fc.property(fc.string({ unit: ANY_CHARACTER, maxLength: 200 }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter, maxLength: 200 }), (text) => {
         const { stems, forms } = indexWordsOf(text);
         const terms = queryOf(text, 16).flat();
         for (const word of [...stems, ...forms, ...terms.map((term) => term.word)]) {
