@@ -22,7 +22,7 @@ import {
   refresh,
   useDeskbell,
 } from '../support/server.ts';
-import { until } from '../support/shops.ts';
+import { untilSomebodyWaits } from '../support/shops.ts';
 
 describe('a command while a server runs', () => {
   const deskbell = useDeskbell('sqlite');
@@ -103,17 +103,11 @@ onEachEngine('an account that changes during a sign-in', (engine) => {
         ...{ id: randomUUID(), userId: user.id, passwordHash: account!.password_hash, perUser: 20 },
         ...{ secondFactorAt: null, expiresAt: clock.now(), address: '127.0.0.0/24', device: null },
       };
-      const isWaiting = async () =>
-        (
-          await database.all(
-            `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-          )
-        ).length > 0;
       let opening: Promise<boolean> | undefined;
       await database.transaction(async (tx) => {
         await tx.run(`update users set ${change} where id = $1`, [user.id]);
         opening = openSession(database, session, attempt, { isKnown: false, isPasskey: false });
-        if (engine === 'postgres') await until('it waits for the change', isWaiting);
+        if (engine === 'postgres') await untilSomebodyWaits(database, tx);
       });
       assert.equal(await opening, false);
     });

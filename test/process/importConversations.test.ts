@@ -8,7 +8,7 @@ import { upsertConversations } from '../../src/conversations/store.ts';
 import { assertFailure, run, settingsOf } from '../support/command.ts';
 import { type Merchant, newMerchant, useMerchant } from '../support/merchants.ts';
 import { onEachEngine } from '../support/server.ts';
-import { until } from '../support/shops.ts';
+import { untilSomebodyWaits } from '../support/shops.ts';
 
 /** A full batch and a part of one. */
 const LINES = 1100;
@@ -103,10 +103,7 @@ onEachEngine('importing conversations', (engine) => {
         shop.id,
       ]);
       importing = upsertConversations(database, shop.id, given, new Date());
-      await until('the import waits', async () => {
-        const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-        return (await database.all(waiting)).length > 0;
-      });
+      await untilSomebodyWaits(database, tx);
       // If the import had this lock, neither could go on.
       await tx.run(`set local lock_timeout = '200ms'`);
       await tx.run('update conversation_storage set bytes = bytes where merchant_id = $1', [shop.id]);

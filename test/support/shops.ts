@@ -3,7 +3,7 @@ import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openVault } from '../../src/auth/vault.ts';
 import type { MerchantId } from '../../src/contract/ids.ts';
-import type { Engine } from '../../src/database/database.ts';
+import type { Database, Engine, Queries } from '../../src/database/database.ts';
 import { createChannels } from '../../src/delivery/channels/merchantChannels.ts';
 import { WEBHOOK } from '../../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../../src/delivery/channels/settings.ts';
@@ -91,6 +91,15 @@ export async function until(what: string, isSo: () => unknown, forMs = 30_000): 
   for (const giveUpAt = Date.now() + forMs; Date.now() < giveUpAt; await sleep(5)) if (await isSo()) return;
   assert.fail(`this did not happen in ${forMs} ms: ${what}`);
 }
+
+/** On PostgreSQL: somebody waits for a lock of this transaction. SQLite writes one thing after the other. */
+export const untilSomebodyWaits = (database: Database, tx: Queries): Promise<void> =>
+  until('somebody waits for the lock', async () => {
+    // PostgreSQL ends a transaction that does nothing for three seconds.
+    await tx.all('select 1');
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    return (await database.all(waiting)).length > 0;
+  });
 
 /**
  * A worker for a server with WORKER=false. While a receiver is silent, its webhook calls can have short time-outs, so

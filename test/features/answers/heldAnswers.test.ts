@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { useHeld } from '../../support/holding.ts';
 import { assertError, onEachEngine, SUPPORT } from '../../support/server.ts';
-import { until } from '../../support/shops.ts';
+import { until, untilSomebodyWaits } from '../../support/shops.ts';
 
 const AT_ONCE = 'Notification answered.';
 
@@ -104,15 +104,10 @@ onEachEngine('an answer that can be undone', (engine) => {
       const { database, clock } = shop.deskbell;
       const id = await ask('At the last moment?');
       await hold(id, { answer: 'Almost sent.' });
-      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
       await database.transaction(async (tx) => {
         await tx.run('update notifications set updated_at = updated_at where id = $1', [id]);
         clock.jump(6);
-        await until('the worker waits for it', async () => {
-          // PostgreSQL ends a transaction that does nothing for three seconds.
-          await tx.all('select 1');
-          return (await database.all(waiting)).length > 0;
-        });
+        await untilSomebodyWaits(database, tx);
         await tx.run(
           `update notifications set status = 'requested', answer = null, answered_by = null, undo_until = null, held = null
             where id = $1`,

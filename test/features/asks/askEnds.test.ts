@@ -12,7 +12,7 @@ import {
   startDeskbell,
   startSecondServer,
 } from '../../support/server.ts';
-import { until } from '../../support/shops.ts';
+import { until, untilSomebodyWaits } from '../../support/shops.ts';
 
 onEachEngine('the end of an ask', (engine) => {
   const shop = useMerchant(engine);
@@ -102,11 +102,7 @@ onEachEngine('the end of an ask', (engine) => {
       // Not before its row is locked: the server looks every second, and would expire it.
       clock.jump(61);
       looking = get(id);
-      if (engine === 'postgres')
-        await until('the other waits', async () => {
-          const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-          return (await database.all(waiting)).length > 0;
-        });
+      if (engine === 'postgres') await untilSomebodyWaits(database, tx);
     });
     await looking;
     assert.equal((await get(id)).json.status, 'waiting');
