@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { until } from '../support/shops.ts';
+import { inBrowser, inBrowserOn, MOVED_CLOCK, type Shop, stopClock } from './browser.ts';
 import {
   answerField,
   becomes,
@@ -10,19 +11,14 @@ import {
   focused,
   goTo,
   holdResponse,
-  inBrowser,
-  inBrowserOn,
-  MOVED_CLOCK,
   openSettings,
   pathOf,
   rowOf,
-  type Shop,
   select,
   sentAnswer,
   sentToast,
-  stopClock,
   waitUntilLive,
-} from './browser.ts';
+} from './page.ts';
 
 const LOST = /ERR_FAILED|Failed to fetch|409/;
 const title = (page: Page) => page.getByRole('textbox', { name: 'Title' });

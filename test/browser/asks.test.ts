@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import {
-  answerField,
-  button,
-  goTo,
-  inBrowserOn,
-  MOVED_CLOCK,
-  rowOf,
-  sentAnswer,
-  waitUntilLive,
-} from './browser.ts';
+import { inBrowserOn, MOVED_CLOCK } from './browser.ts';
+import { answerField, button, goTo, rowOf, sentAnswer, waitUntilLive } from './page.ts';
 
 inBrowserOn(MOVED_CLOCK, 'questions of an assistant that asks for itself', (shop) => {
   before(() => shop.setUndoSeconds(0));

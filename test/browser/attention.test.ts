@@ -4,7 +4,8 @@ import type { Page } from 'playwright-core';
 import { type MailServer, mailSettings, newAddress, startMailServer } from '../support/stand-ins/mail.ts';
 import { META, type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.ts';
 import { assertAccessible } from './axe.ts';
-import { becomes, button, changesOf, focused, goTo, inBrowserOn, rowOf, waitUntilLive } from './browser.ts';
+import { inBrowserOn } from './browser.ts';
+import { becomes, button, changesOf, focused, goTo, rowOf, waitUntilLive } from './page.ts';
 
 /** As Meta documents them. */
 const CANNOT_RECEIVE = 131026;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { until } from '../support/shops.ts';
-import { inBrowser, rowOf, waitUntilLive } from './browser.ts';
+import { inBrowser } from './browser.ts';
+import { rowOf, waitUntilLive } from './page.ts';
 
 /** Several times what the first page may have, if it had all of them, and more than are counted. */
 const ANSWERED = 2000;

@@ -4,17 +4,8 @@ import type { Page } from 'playwright-core';
 import type { Turn } from '../../src/contract/timeline.ts';
 import { until } from '../support/shops.ts';
 import { assertAccessible } from './axe.ts';
-import {
-  answerField,
-  becomes,
-  button,
-  inBrowser,
-  inBrowserOn,
-  MOVED_CLOCK,
-  rowOf,
-  stopClock,
-  waitUntilLive,
-} from './browser.ts';
+import { inBrowser, inBrowserOn, MOVED_CLOCK, stopClock } from './browser.ts';
+import { answerField, becomes, button, rowOf, waitUntilLive } from './page.ts';
 
 /** Of the page. */
 const LOG = "document.querySelector('.conversation-log')";

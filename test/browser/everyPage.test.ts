@@ -3,7 +3,8 @@ import { before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { assertAccessible, violationsIn } from './axe.ts';
-import { goTo, inBrowser, type Shop } from './browser.ts';
+import { inBrowser, type Shop } from './browser.ts';
+import { goTo } from './page.ts';
 
 const WIDE = { width: 1280, height: 800 };
 const PHONE = { width: 360, height: 740 };

@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
+import { CUSTOMERS, inBrowser } from './browser.ts';
 import {
   answerField,
   becomes,
   button,
-  CUSTOMERS,
   changesOf,
   focused,
   goTo,
   heading,
   holdResponse,
-  inBrowser,
   rowOf,
   select,
   turnOnShortcuts,
   waitUntilLive,
-} from './browser.ts';
+} from './page.ts';
 
 /** Does something on the server after the user acts, and before the server hears of it. */
 const meanwhile = (page: Page, path: string, work: () => Promise<unknown>) =>

@@ -3,19 +3,19 @@ import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { SUPPORT } from '../support/server.ts';
 import { until } from '../support/shops.ts';
+import { inBrowser } from './browser.ts';
 import {
   answerField,
   becomes,
   button,
   focused,
   goTo,
-  inBrowser,
   isInSight,
   rowOf,
   sentAnswer,
   typeUntilSeen,
   waitUntilLive,
-} from './browser.ts';
+} from './page.ts';
 
 const scrollOf = (page: Page) => page.evaluate<number>("document.querySelector('.list').scrollTop");
 

@@ -3,18 +3,18 @@ import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { until } from '../support/shops.ts';
 import { assertAccessible } from './axe.ts';
+import { inBrowser } from './browser.ts';
 import {
   answerField,
   becomes,
   focused,
-  inBrowser,
   pathOf,
   pressAll,
   rowOf,
   shortcutsWork,
   turnOnShortcuts,
   waitUntilLive,
-} from './browser.ts';
+} from './page.ts';
 
 const isTyping = (page: Page) => page.evaluate<boolean>("document.activeElement.matches('textarea')");
 const selected = (page: Page) => page.getByRole('checkbox', { checked: true });

@@ -4,7 +4,8 @@ import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { until } from '../support/shops.ts';
 import { assertAccessible } from './axe.ts';
-import { answerField, becomes, button, goTo, heading, inBrowser, type Shop } from './browser.ts';
+import { inBrowser, type Shop } from './browser.ts';
+import { answerField, becomes, button, goTo, heading } from './page.ts';
 
 const KNOWLEDGE = '/knowledge';
 const SHIPPING = 'Shipping times and costs';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { becomes, button, inBrowser, rowOf } from './browser.ts';
+import { inBrowser } from './browser.ts';
+import { becomes, button, rowOf } from './page.ts';
 
 const summary = (page: Page) => page.locator('.notes summary');
 const field = (page: Page) => page.getByRole('textbox', { name: 'New note' });

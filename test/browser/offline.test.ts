@@ -3,7 +3,8 @@ import { it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { until } from '../support/shops.ts';
 import { assertAccessible } from './axe.ts';
-import { inBrowser, rowOf } from './browser.ts';
+import { inBrowser } from './browser.ts';
+import { rowOf } from './page.ts';
 
 inBrowser('the installed dashboard', (shop) => {
   const OPTIONS = { serviceWorkers: 'allow' as const };

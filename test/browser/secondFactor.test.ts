@@ -4,16 +4,8 @@ import type { Page } from 'playwright-core';
 import { codeOf } from '../support/factors.ts';
 import { AURORA, login } from '../support/server.ts';
 import { assertAccessible } from './axe.ts';
-import {
-  becomes,
-  button,
-  CONFIRM_AFTER_MS,
-  clickAt,
-  focused,
-  inBrowser,
-  openSettings,
-  pathOf,
-} from './browser.ts';
+import { inBrowser } from './browser.ts';
+import { becomes, button, CONFIRM_AFTER_MS, clickAt, focused, openSettings, pathOf } from './page.ts';
 
 async function openSecurity(page: Page, password: string): Promise<void> {
   await openSettings(page);

@@ -4,21 +4,18 @@ import { decodeJwt } from 'jose';
 import type { Page } from 'playwright-core';
 import { endSessionsOf } from '../../src/auth/sessions/store.ts';
 import { AURORA, BOREALIS, login, OPERATOR } from '../support/server.ts';
+import { inBrowser, inBrowserOn, MOVED_CLOCK, type Shop } from './browser.ts';
 import {
   answerField,
   becomes,
   button,
   focused,
-  inBrowser,
-  inBrowserOn,
-  MOVED_CLOCK,
   openSettings,
   pathOf,
   rowOf,
-  type Shop,
   sentToast,
   waitUntilLive,
-} from './browser.ts';
+} from './page.ts';
 
 const PASSWORD = 'quiet lemon harbour';
 /** A question of Borealis, the other shop of the demo. */

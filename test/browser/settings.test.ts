@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { assertAccessible } from './axe.ts';
+import { inBrowser } from './browser.ts';
 import {
   answerField,
   becomes,
@@ -10,11 +11,10 @@ import {
   clickAt,
   goTo,
   heading,
-  inBrowser,
   isInSight,
   openSettings,
   rowOf,
-} from './browser.ts';
+} from './page.ts';
 
 const PASSWORD = 'quiet lemon harbour';
 const message = (page: Page) => page.getByLabel('What customers hear while they wait');
