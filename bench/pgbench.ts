@@ -2,9 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
-import { chainParams, chainSql } from '../src/database/chain.ts';
 import type { Database, Param, Queries } from '../src/database/database.ts';
-import { withIds } from '../src/database/newIds.ts';
 import { createOutbox } from '../src/delivery/queue/enqueue.ts';
 import { answerNotification } from '../src/notifications/answers/answer.ts';
 import { raise } from '../src/notifications/raise.ts';
@@ -123,7 +121,7 @@ async function record(
         const statement: Statement = { sql, params };
         statements.push(statement);
         const answer = await send(sql, params);
-        if (/^\s*insert .*returning id/s.test(sql)) statement.newId = (answer as { id: number }[])[0]?.id;
+        if (/^\s*insert .*returning id\b/s.test(sql)) statement.newId = (answer as { id: number }[])[0]?.id;
         return answer;
       };
     return {
@@ -131,18 +129,12 @@ async function record(
       all: recordCall(queries.all),
       one: recordCall(queries.one),
       run: recordCall(queries.run),
-      async chain(given, ...owner) {
-        const chain = await withIds(given, async (wanted) => {
-          const drawn: Record<string, readonly number[]> = {};
-          for (const table of Object.keys(wanted)) {
-            drawn[table] = await queries.newIds(table, 1);
-            const sql = `select nextval(pg_get_serial_sequence('${table}', 'id')) as id`;
-            statements.push({ sql, params: [], newId: drawn[table][0] });
-          }
-          return drawn;
-        });
-        statements.push({ sql: chainSql(chain), params: chainParams([chain]) });
-        return queries.chain(chain, ...owner);
+      write: recordCall(queries.write),
+      async newIds(table, count) {
+        const ids = await queries.newIds(table, count);
+        const sql = `select nextval(pg_get_serial_sequence('${table}', 'id')) as id`;
+        statements.push({ sql, params: [], newId: ids[0] });
+        return ids;
       },
     };
   };
@@ -157,22 +149,6 @@ async function record(
       }),
   });
   return statements;
-}
-
-/** Rows as JSON: a template, and the expression that inserts the new values each time. Each key is a new UUID. */
-function rowsExpression(rows: string, name: string, known: ReadonlyMap<Param, string>): [string, string] {
-  const used = new Set<string>();
-  const text = JSON.stringify(JSON.parse(rows), (_, value) => {
-    const variable = known.get(value);
-    if (variable) used.add(variable);
-    if (variable) return `@${variable}`;
-    return typeof value === 'string' && /^[\da-f-]{36}$/.test(value) ? '@key' : value;
-  });
-  const expression = [...used].reduce(
-    (inner, variable) => `replace(${inner}, '"@${variable}"', (:${variable})::text)`,
-    `replace(:${name}::text, '@key', gen_random_uuid()::text)`,
-  );
-  return [text, expression];
 }
 
 interface PgbenchJob {
@@ -200,11 +176,10 @@ async function runPgbench(
       if (variable) return `:${variable}`;
       if (value === null) return 'null';
       const name = `fixed${fixed.length}`;
-      const [text, expression] = String(value).startsWith('[{')
-        ? rowsExpression(String(value), name, known)
-        : [value, `:${name}`];
-      fixed.push('-D', `${name}=${text}`);
-      return expression;
+      // A key is new each time.
+      if (/^[\da-f-]{36}$/.test(String(value))) return 'gen_random_uuid()::text';
+      fixed.push('-D', `${name}=${value}`);
+      return `:${name}`;
     });
     if (newId === undefined) return `${text};`;
     known.set(newId, `made${index}_id`);

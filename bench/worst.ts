@@ -5,7 +5,7 @@ import { openVault } from '../src/auth/vault.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Database, Engine } from '../src/database/database.ts';
 import { channelPurpose } from '../src/delivery/channels/settings.ts';
-import { enqueueSteps } from '../src/delivery/queue/enqueue.ts';
+import { insertMessage } from '../src/delivery/queue/enqueue.ts';
 import { createDocuments, writeVersions } from '../src/knowledge/documents/write.ts';
 import { rememberAnswered } from '../src/knowledge/suggestions.ts';
 import { conversationOf, MERCHANTS } from './data.ts';
@@ -261,17 +261,9 @@ async function addData(database: Database, { config }: Instance): Promise<void> 
       content: answer,
       at: AT,
     } as const;
-    await database.chain({
-      newIds: { deliveries: 1 },
-      build: (ids) => ({
-        steps: [
-          rememberAnswered(ATTACKER, { notificationId: id, question, answer }),
-          ...enqueueSteps(ATTACKER, ids.deliveries![0]!, delivery, {
-            state: 'queued',
-            recipient: delivery.recipient,
-          }).steps,
-        ],
-      }),
+    await database.transaction(async (tx) => {
+      await rememberAnswered(tx, ATTACKER, { notificationId: id, question, answer });
+      await insertMessage(tx, ATTACKER, delivery, { state: 'queued', recipient: delivery.recipient });
     });
   }
   await addChannels(database, config);

@@ -6,7 +6,6 @@ import { disableUser, findUserByEmail } from './auth/users.ts';
 import type { DemoUser } from './contract/auth.ts';
 import type { MerchantId } from './contract/ids.ts';
 import { countConversations } from './conversations/messages.ts';
-import type { Insert } from './database/chain.ts';
 import type { Database, Param, Queries, Transaction } from './database/database.ts';
 import { insertRows } from './database/insert.ts';
 import { type DemoNotification, FIRST_MEMBER_ID, historyOf, knownPerDay, MEMBERS } from './demo/history.ts';
@@ -292,7 +291,6 @@ async function insertAll(
   }
 
   async function insertNotifications(given: readonly DemoNotification[]): Promise<void> {
-    const answered: Insert[] = [];
     for (const [index, notification] of given.entries()) {
       const { conversation, type, minutesAgo, context, answer, answeredAfterMinutes = 0 } = notification;
       const { merchantId } = conversations[conversation - 1]!;
@@ -314,12 +312,8 @@ async function insertAll(
       const reply = answer?.answer ?? answer?.agent_response_to_customer;
       if (reply === undefined) continue;
       const told = { notificationId: index + 1, question: askedIn(context), answer: String(reply) };
-      answered.push(rememberAnswered(merchantId as MerchantId, told));
+      await rememberAnswered(tx, merchantId as MerchantId, told);
     }
-    for (const inserts of Map.groupBy(answered, ({ values }) => values[0]!.merchant_id).values())
-      await tx.chain({
-        steps: [{ shape: inserts[0]!.shape, values: inserts.flatMap(({ values }) => values) }],
-      });
   }
 }
 

@@ -1,6 +1,5 @@
 import type { MerchantId } from '../contract/ids.ts';
-import { type Change, defineChange } from '../database/chain.ts';
-import type { Engine } from '../database/database.ts';
+import type { Engine, Queries } from '../database/database.ts';
 
 /** Sub-selects with which other features' statements read a conversation. */
 
@@ -28,15 +27,12 @@ export const wrongPhonesOf = (engine: Engine, row: string, merchantId = `${row}.
   `(select ${OBJECT_OF[engine]('w.phone', 'w.replaced_by')} from wrong_phones w
     where w.merchant_id = ${merchantId} and w.conversation_id = ${row}.conversation_id)`;
 
-/** The gate of a chain: the merchant has this conversation, and its customer is not being erased. */
-export const existingConversation = (merchantId: MerchantId, id: number): Change => ({
-  shape: EXISTING,
-  values: [{ merchant_id: merchantId, id }],
-});
-
-const EXISTING = defineChange({
-  do: 'find',
-  table: 'conversations',
-  columns: { merchant_id: 'bigint', id: 'bigint' },
-  where: 'conversations.id = r.id and conversations.erased_at is null',
-});
+/** Whether the merchant has this conversation, and its customer is not being erased. */
+export async function conversationExists(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<boolean> {
+  const sql = 'select id from conversations where merchant_id = $1 and id = $2 and erased_at is null';
+  return (await queries.one(sql, [merchantId, id])) !== undefined;
+}

@@ -1,6 +1,3 @@
-import type { MerchantId } from '../contract/ids.ts';
-import type { Chain, ChainWithIds } from './chain.ts';
-
 /**
  * The port to both engines. One SQL text runs on both, with `$1` parameters. Use a separate statement for an engine only
  * where it must differ.
@@ -27,10 +24,10 @@ export interface Queries {
   /** Runs one statement that writes. When it resolves, the write is durable. Returns what it is `returning`. */
   run<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
   /**
-   * Writes that belong together, all or nothing: see `Chain`. Returns what the gate is `returning`. Chains with an owner
-   * (the merchant whose rows they write) may share a statement with others that run at the same time.
+   * The same for a write whose result nobody needs. In a transaction it does not wait: the write is sent at once, and if
+   * it fails, the transaction fails. So the writes that follow from a decision cost one round trip, with the commit.
    */
-  chain<Row>(chain: Chain | ChainWithIds, owner?: MerchantId): Promise<Row[]>;
+  write(sql: string, params?: readonly Param[]): Promise<void>;
   /** New numbers for rows, in order. On SQLite only in a transaction, which must use them. */
   newIds(table: string, count: number): Promise<readonly number[]>;
 }
@@ -43,16 +40,16 @@ export type Dialect = Pick<Queries, 'engine' | 'isSpread'>;
  * The lock order. A transaction that locks rows of several tables locks them in this order, within a table by id:
  *
  *   1. conversations, then conversation_storage, where their bytes are counted
- *   2. notifications, then the ask with the same id
- *   3. documents, then recognitions and the merchant's row of confidence
+ *   2. notifications, with the merchant's row of inboxes, then the ask with the same id
+ *   3. documents, with the merchant's row of live_versions, then recognitions and its row of confidence
  *   4. webhook_endpoints, push_subscriptions, alert_logs, alert_settings
  *   5. the name of the merchant's lanes (`lockLanes`), then deliveries
- *   6. channel_stops, then the rows with versions: inboxes, delivery_queues, live_versions
+ *   6. channel_stops, then delivery_queues
  *
- * Two transactions that lock rows in different orders can deadlock. Triggers renew the versions at the end of the
- * statement that changes a row, so lock the rows that you need in the earlier tables before the first write. An ask may
- * come later: whoever locks it and then another row has locked its notification first. event_logs is locked in a
- * transaction of its own, before the events that get their positions there.
+ * Two transactions that lock rows in different orders can deadlock. Triggers renew the versions in inboxes and
+ * live_versions at the end of the statement that changes a row, so lock all rows that you need in a table before the
+ * first write to it. An ask may come later: whoever locks it and then another row has locked its notification first.
+ * event_logs is locked in a transaction of its own, before the events that get their positions there.
  */
 export interface Transaction extends Queries {
   /** Locks a name until the transaction ends. False if another transaction has locked it. */
@@ -65,9 +62,8 @@ export interface Transaction extends Queries {
 
 export interface Database extends Queries {
   /**
-   * All or nothing. `work` must only await its own queries, and have no effect outside the transaction, because it may
-   * run again: on PostgreSQL, up to three times, after a deadlock or a serialization failure; on SQLite once, when a
-   * chain that shares its commit has failed.
+   * All or nothing. `work` must only await its own queries, and have no effect outside the transaction, because on
+   * PostgreSQL it may run again, up to three times, after a deadlock or a serialization failure.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   snapshot(): Promise<Snapshot>;

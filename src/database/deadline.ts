@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { MerchantId } from '../contract/ids.ts';
 import { DatabaseUnavailable } from './database.ts';
 
 /** When a request must be answered. Everything that the request waits for shares this time. */
 export interface Deadline {
   /** A time of `performance.now()`. Infinity once the answer is sent: what still runs then has its own time-outs. */
   endsAtMs: number;
+  /** Whose request it is, once that is known: see `createShares`. */
+  merchantId?: MerchantId | undefined;
 }
 
 /** Work outside requests (worker, commands, clean-up) has no deadline, only the time-out of each statement. */
@@ -27,11 +30,19 @@ export function msLeft(): number {
   return deadline ? deadline.endsAtMs - performance.now() : Number.POSITIVE_INFINITY;
 }
 
+/** Undefined outside requests. */
+export const requestingMerchant = (): MerchantId | undefined => current.getStore()?.merchantId;
+
 /** Says nothing about the database: the request waited too long for something. */
 export class DeadlinePassed extends DatabaseUnavailable {
   constructor() {
     super('the request has used up its time');
   }
+}
+
+/** Throws unless more than this is left. */
+export function assertTimeLeft(keptMs: number): void {
+  if (msLeft() <= keptMs) throw new DeadlinePassed();
 }
 
 /**

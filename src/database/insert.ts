@@ -13,9 +13,13 @@ interface InsertOptions {
 
 type Row = Readonly<Record<string, Param>> & { readonly merchant_id: MerchantId };
 
+/** Of one statement. SQLite accepts 32,766, and each number of rows is a text of its own. */
+const PARAMS_MAX = 5000;
+
 /**
- * Inserts rows of one merchant with one statement, and returns what it is `returning`. All rows have the same columns. On
- * a cluster their numbers are drawn before: see `identityOf`. An insert there cannot look for a reference, either.
+ * Inserts rows of one merchant, and returns what it is `returning`: see `write` if that is nothing. All rows have the same
+ * columns. On a cluster their numbers are drawn before: see `identityOf`. An insert there cannot look for a reference,
+ * either.
  */
 export async function insertRows<Found>(
   queries: Queries,
@@ -27,21 +31,26 @@ export async function insertRows<Found>(
   if (!first) return [];
   // With many rows, a sub-select in each would take as long as the rows themselves.
   const isInStatement = given.length === 1 && !queries.isSpread;
-  const rows = reference && !isInStatement ? await withReference(queries, given, reference) : given;
+  const all = reference && !isInStatement ? await withReference(queries, given, reference) : given;
   const identity = queries.isSpread ? identityOf(table) : undefined;
   const isDrawn = identity !== undefined && !(identity in first);
-  const ids = isDrawn ? await queries.newIds(table, rows.length) : [];
   const names = [...Object.keys(first), ...(isDrawn ? [identity] : [])];
-  const insert = valuesSql(table, names, rows.length, {
-    onConflict,
-    reference: isInStatement ? reference : undefined,
-  });
-  return queries.run<Found>(
-    `${insert} ${returning ? `returning ${returning}` : ''}`,
-    valuesParams(names, rows, (row, name, index) =>
+  const inserted: Found[] = [];
+  const rowsMax = Math.floor(PARAMS_MAX / names.length);
+  for (let from = 0; from < all.length; from += rowsMax) {
+    const rows = all.slice(from, from + rowsMax);
+    const ids = isDrawn ? await queries.newIds(table, rows.length) : [];
+    const sql = valuesSql(table, names, rows.length, {
+      onConflict,
+      reference: isInStatement ? reference : undefined,
+    });
+    const params = valuesParams(names, rows, (row, name, index) =>
       isDrawn && name === identity ? ids[index]! : (row[name] ?? null),
-    ),
-  );
+    );
+    if (returning) inserted.push(...(await queries.run<Found>(`${sql} returning ${returning}`, params)));
+    else await queries.write(sql, params);
+  }
+  return inserted;
 }
 
 async function withReference(

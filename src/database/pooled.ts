@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { DatabaseProblem } from './database.ts';
 import { connectionProblem } from './postgresErrors.ts';
-import { QUERY_TIMEOUT_MS, type Query } from './postgresStatements.ts';
+import { COMMIT_MIN_MS, QUERY_TIMEOUT_MS, type Query, type Statement } from './postgresStatements.ts';
 
 /** The time-outs of our sessions in the server, and how they hold behind PgBouncer, whose sessions are not ours. */
 
@@ -14,17 +14,28 @@ export const APPLICATION_NAME = 'deskbell';
  */
 const STATEMENT_TIMEOUT_MS = QUERY_TIMEOUT_MS + 1000;
 
+/**
+ * For locks: less than the query time-out, so that writes which wait for one and are committed together fail in time for
+ * the answer to say so.
+ */
+export const LOCK_TIMEOUT_MS = QUERY_TIMEOUT_MS - COMMIT_MIN_MS;
+
 /** PgBouncer refuses them when a session begins, unless it is told to ignore them. */
 export const SESSION_TIMEOUTS = {
   statement_timeout: STATEMENT_TIMEOUT_MS,
+  lock_timeout: LOCK_TIMEOUT_MS,
   idle_in_transaction_session_timeout: QUERY_TIMEOUT_MS,
 };
 
+const BEGIN: readonly Statement[] = [{ sql: 'begin' }];
+
 /** So each transaction brings its own, in the same round trip. */
-export const BEGIN_POOLED: string = [
-  'begin',
-  ...Object.entries(SESSION_TIMEOUTS).map(([name, ms]) => `set local ${name} = ${ms}`),
-].join('; ');
+const BEGIN_POOLED: readonly Statement[] = [
+  ...BEGIN,
+  ...Object.entries(SESSION_TIMEOUTS).map(([name, ms]) => ({ sql: `set local ${name} = ${ms}` })),
+];
+
+export const beginStatements = (isPooled: boolean): readonly Statement[] => (isPooled ? BEGIN_POOLED : BEGIN);
 
 /**
  * Statements without a transaction have no time-out in the server. So every process looks regularly for those that nobody

@@ -1,7 +1,5 @@
 import pg from 'pg';
 import { type BareTransaction, withEffects } from './afterCommit.ts';
-import { createChainGroups } from './chainGroups.ts';
-import { lockGates } from './chainSteps.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -9,30 +7,30 @@ import {
   type Param,
   type Snapshot,
 } from './database.ts';
-import { DeadlinePassed, msLeft, withinDeadline } from './deadline.ts';
+import { assertTimeLeft, DeadlinePassed, msLeft, requestingMerchant, withinDeadline } from './deadline.ts';
 import { createHosts } from './hosts.ts';
 import { COUNT_ANNOUNCED, lockName, lockOwnerName, lockUntilCommit, TRY_LOCK_UNTIL_COMMIT } from './locks.ts';
-import { drawIds } from './newIds.ts';
 import {
   APPLICATION_NAME,
-  BEGIN_POOLED,
+  beginStatements,
   CANCEL_LATE,
+  LOCK_TIMEOUT_MS,
   refuseOtherServer,
   SESSION_TIMEOUTS,
 } from './pooled.ts';
+import { CommitFailed, connectionProblem, retryConflicts, retryConnecting } from './postgresErrors.ts';
 import {
-  CommitFailed,
-  connectionProblem,
-  isCommitFailure,
-  refusalOf,
-  retryConflicts,
-  retryConnecting,
-} from './postgresErrors.ts';
-import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
+  COMMIT_MIN_MS,
+  createStatements,
+  QUERY_TIMEOUT_MS,
+  type Query,
+  queriesWith,
+  type Statement,
+} from './postgresStatements.ts';
 import { engineProblem, isPostgres } from './probe.ts';
+import { createShares } from './shares.ts';
 import { createSignals } from './signals.ts';
 import { isSpreadByMerchant } from './spread/detect.ts';
-import { createOwnerQueues } from './spread/ownerQueues.ts';
 import { buildIndex, type OnWait, runTransaction } from './upgrade/postgres.ts';
 
 interface PostgresOptions {
@@ -55,18 +53,25 @@ interface PostgresOptions {
 const CONNECT_TIMEOUT_MS = 1500;
 /** For commands and the start, which must not fail because PostgreSQL is busy for a moment. No request waits for it. */
 const START_CONNECT_TIMEOUT_MS = 6000;
-/**
- * Outside a request: what the statements of a transaction leave of the first goes to its commit, but never less than the
- * second. In a request, the statements before the commit leave this minimum of its time.
- */
+/** Outside a request: what the statements of a transaction leave of this goes to its commit, but see `COMMIT_MIN_MS`. */
 const TRANSACTION_MAX_MS = 4500;
-const COMMIT_MIN_MS = 500;
+/** With more writes than this, the transaction waits for them: they would take longer than one statement may. */
+const WRITES_AT_ONCE = 100;
 /** The reader of a snapshot may pause this long between two pieces. A client that reads nothing is gone before. */
 const SNAPSHOT_PAUSE_MAX_MS = 15_000;
 
 const EXCLUSIVE_WAIT_MAX_MS = 60_000;
 const SERVER_VERSION = `select current_setting('server_version_num')::bigint as number, version() as version`;
+const SET_LOCK_TIMEOUT = `select set_config('lock_timeout', $1, true)`;
 const LOCK_UNTIL_COMMIT = `select ${lockUntilCommit('$1')}`;
+
+const noConnection = () =>
+  msLeft() > 0
+    ? new DatabaseUnavailable('no connection to PostgreSQL became free in time')
+    : new DeadlinePassed();
+
+/** After all promises that are settled now have had their turn. */
+const nextTick = () => new Promise<void>((resolve) => process.nextTick(resolve));
 
 /** int8 as a number: the identity columns stay far below 2^53. */
 const types = new pg.TypeOverrides();
@@ -88,11 +93,12 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     ...connectionOptions,
     connectionString: hosts.url,
     application_name: APPLICATION_NAME,
-    // PgBouncer refuses settings of a session: see `BEGIN_POOLED` and `CANCEL_LATE`.
+    // PgBouncer refuses settings of a session: see `beginStatements` and `CANCEL_LATE`.
     ...(isPooled ? {} : SESSION_TIMEOUTS),
     Client: hosts.Client,
     max: options.poolSize,
   });
+  const shares = createShares(options.poolSize);
   // Without a listener, a broken connection would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
   // The pool drops a client that was ended. Idle ones are taken out once, so that they are released.
@@ -109,28 +115,30 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   });
 
   const stopWatching = hosts.watch(pool);
-  const { failure, queryOn } = createStatements({
+  const { failure, queryOn, sendAll } = createStatements({
     preparedStatements: options.preparedStatements,
+    types,
     onUnavailable: () => hosts.invalidate(),
   });
 
-  const connect = async (): Promise<pg.PoolClient> => {
+  /** A connection of the pool, which `release` gives back. */
+  const connect = async () => {
+    const waitMs = msLeft();
+    const share = await shares.take(
+      requestingMerchant(),
+      waitMs < Number.POSITIVE_INFINITY ? waitMs : connectionOptions.connectionTimeoutMillis,
+      noConnection,
+    );
     try {
-      return await withinDeadline(pool.connect(), CONNECT_TIMEOUT_MS, (late) => late.release());
+      const client = await withinDeadline(pool.connect(), CONNECT_TIMEOUT_MS, (late) => late.release());
+      const release = (isBroken: boolean) => {
+        client.release(isBroken);
+        share();
+      };
+      return { client, release };
     } catch (error) {
+      share();
       throw failure(error);
-    }
-  };
-
-  const commit = async (client: pg.PoolClient, leftMs: number): Promise<void> => {
-    try {
-      const query_timeout = Math.min(Math.max(leftMs, COMMIT_MIN_MS), QUERY_TIMEOUT_MS);
-      const { command } = await client.query({ text: 'commit', query_timeout } as pg.QueryConfig);
-      // PostgreSQL replies so, without an error, if a statement has failed before and somebody has ignored that.
-      if (command !== 'COMMIT')
-        throw new Error('the transaction was rolled back: one of its statements failed');
-    } catch (error) {
-      throw isCommitFailure(error) ? new CommitFailed(error) : failure(error, leftMs);
     }
   };
 
@@ -142,10 +150,46 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
   const transact = async <T>(work: (tx: BareTransaction) => Promise<T>): Promise<T> => {
     const beganAt = performance.now();
-    const client = await connect();
-    const queries = queriesWith((sql, params) => queryOn(client, COMMIT_MIN_MS, sql, params), isSpread);
+    const { client, release } = await connect();
+    /** The statements that are sent next: the writes that nobody waits for, and all others of one turn of the event loop. */
+    let next: Statement[] = [...beginStatements(isPooled)];
+    let turn: Promise<readonly pg.QueryResult[]> | undefined;
+    const sendNext = (timeoutMs: number) => {
+      const statements = next;
+      next = [];
+      return sendAll(client, statements, timeoutMs);
+    };
+    const send: Query = async <Row>(sql: string, params?: readonly Param[]) => {
+      assertTimeLeft(COMMIT_MIN_MS);
+      const index = next.push({ sql, params, returns: true }) - 1;
+      turn ??= nextTick().then(() => {
+        turn = undefined;
+        return sendNext(msLeft() - COMMIT_MIN_MS);
+      });
+      return (await turn)[index]!.rows as Row[];
+    };
+    const commit = async () => {
+      await turn;
+      const leftMs = Math.min(msLeft(), TRANSACTION_MAX_MS - (performance.now() - beganAt));
+      const timeoutMs = Math.min(Math.max(leftMs, COMMIT_MIN_MS), QUERY_TIMEOUT_MS);
+      // Writes that waited longer for a lock could be committed when the caller has heard that they are not.
+      const lockMs = Math.max(Math.ceil(timeoutMs - COMMIT_MIN_MS), 1);
+      if (next.length > 0 && lockMs < LOCK_TIMEOUT_MS)
+        next.unshift({ sql: SET_LOCK_TIMEOUT, params: [String(lockMs)] });
+      next.push({ sql: 'commit' });
+      const results = await sendNext(timeoutMs);
+      // PostgreSQL replies so, without an error, if a statement has failed before and somebody has ignored that.
+      if (results.at(-1)!.command !== 'COMMIT')
+        throw new Error('the transaction was rolled back: one of its statements failed');
+    };
+    const queries = queriesWith(send, isSpread);
     const tx: BareTransaction = {
       ...queries,
+      async write(sql, params) {
+        assertTimeLeft(COMMIT_MIN_MS);
+        next.push({ sql, params });
+        if (next.length > WRITES_AT_ONCE) await sendNext(msLeft() - COMMIT_MIN_MS);
+      },
       async tryLock(name) {
         return (await queries.one<{ locked: boolean }>(TRY_LOCK_UNTIL_COMMIT, [name]))?.locked === true;
       },
@@ -155,9 +199,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     };
     let broken = false;
     try {
-      await queries.run(isPooled ? BEGIN_POOLED : 'begin');
       const value = await work(tx);
-      await commit(client, Math.min(msLeft(), TRANSACTION_MAX_MS - (performance.now() - beganAt)));
+      await commit();
       return value;
     } catch (error) {
       // A connection that does not answer is closed without a rollback, which would make the caller wait again.
@@ -171,7 +214,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       }
       throw error;
     } finally {
-      client.release(broken);
+      release(broken);
     }
   };
 
@@ -181,7 +224,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       application_name: 'deskbell snapshot',
       idle_in_transaction_session_timeout: SNAPSHOT_PAUSE_MAX_MS,
     });
-    const queries = queriesWith((sql, params) => queryOn(client, 0, sql, params), isSpread);
+    const queries = queriesWith((sql, params) => queryOn(client, { sql, params }), isSpread);
     const { engine, all, one, run } = queries;
     const close = () => {
       client.end().catch(() => {});
@@ -201,17 +244,17 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     new directHosts.Client({ ...patientOptions, application_name: 'deskbell migrations' });
 
   const queryPool: Query = async <Row>(sql: string, params?: readonly Param[]): Promise<Row[]> => {
-    const client = await connect();
+    const { client, release } = await connect();
     let isUsable = false;
     try {
-      const rows = await queryOn<Row>(client, 0, sql, params);
+      const rows = await queryOn<Row>(client, { sql, params });
       isUsable = true;
       return rows;
     } catch (error) {
       isUsable = error instanceof DeadlinePassed;
       throw error;
     } finally {
-      client.release(!isUsable);
+      release(!isUsable);
     }
   };
   let isSpread: boolean;
@@ -238,32 +281,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   }
 
   const queries = queriesWith((sql, params) => retryConflicts(() => queryPool(sql, params)), isSpread);
-  const runTogether = createChainGroups({
-    query: queryPool,
-    runAlone: queries.chain,
-    draw: (wanted) => drawIds(queryPool, wanted),
-    refusalOf,
-    runningMax: Math.max(1, Math.floor(options.poolSize / 2)),
-  });
-
-  const runInTurn = createOwnerQueues({
-    runAll: (chains) =>
-      database.transaction(async (tx) => {
-        const found: unknown[][] = [];
-        await lockGates(chains, tx);
-        for (const chain of chains) found.push(await tx.chain(chain));
-        return found;
-      }),
-    draw: (wanted) => drawIds(queryPool, wanted),
-    isRefused: (error) => refusalOf(error) === 'refused',
-  });
-
   const database: Database = {
     ...queries,
-    chain(given, owner) {
-      if (!isSpread) return runTogether(given, owner);
-      return owner === undefined ? database.transaction((tx) => tx.chain(given)) : runInTurn(given, owner);
-    },
     transaction: withEffects((work) => retryConflicts(() => transact(work))),
     snapshot: openSnapshot,
     urgent: queriesWith(async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {
@@ -309,7 +328,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     connections: () => ({
       inUse: pool.totalCount - pool.idleCount,
       idle: pool.idleCount,
-      waiting: pool.waitingCount,
+      waiting: shares.waiting,
       max: options.poolSize,
     }),
 

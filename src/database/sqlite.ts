@@ -2,11 +2,8 @@ import { EventEmitter } from 'node:events';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BareTransaction, withEffects } from './afterCommit.ts';
-import type { Chain, ChainWithIds } from './chain.ts';
-import { runSteps } from './chainSteps.ts';
 import type { Database, Param, Snapshot } from './database.ts';
 import { DeadlinePassed, msLeft, withoutDeadline } from './deadline.ts';
-import { withIds } from './newIds.ts';
 import { isNotWritable, resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
 import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sqliteFolder.ts';
 import { splitStatements } from './statements.ts';
@@ -18,7 +15,7 @@ const MERGED_PAGES = 200;
 
 type Job = {
   work: (tx: BareTransaction) => Promise<unknown>;
-  kind: 'statement' | 'chain' | 'transaction';
+  kind: 'statement' | 'transaction';
   /** When its caller stops waiting, as a time of `performance.now()`. After that it is not run. */
   endsAtMs: number;
   resolve: (value: unknown) => void;
@@ -59,9 +56,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     return Array.from({ length: count }, (_, index) => last + 1 + index);
   };
 
-  /** With RETURNING, SQLite first copies the pages that a statement changes, and an update takes twice as long. */
-  const count = async (sql: string, params: readonly Param[]) =>
-    Number(write(sql).run(...bound(params)).changes);
+  /** Without RETURNING: with it, SQLite first copies the pages that a statement changes, and an update takes twice as long. */
+  const writeNow = (sql: string, params: readonly Param[] = []) => void write(sql).run(...bound(params));
 
   const tx: BareTransaction = {
     engine: 'sqlite',
@@ -70,12 +66,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
       write(sql).get(...bound(params)) as Row | undefined,
     run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
-    async chain<Row>(given: Chain | ChainWithIds) {
-      const chain = await withIds(given, async (wanted) =>
-        Object.fromEntries(Object.entries(wanted).map(([table, count]) => [table, draw(table, count)])),
-      );
-      return runSteps<Row>(chain, { ...tx, count });
-    },
+    write: async (sql, params) => writeNow(sql, params),
     newIds: async (table, count) => draw(table, count),
     // SQLite runs transactions one after another.
     tryLock: async () => true,
@@ -140,15 +131,11 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     }
   }
 
-  /**
-   * Returns how to settle each job. One statement is atomic on its own; several need a savepoint, so that they can be
-   * rolled back alone. At each savepoint the full-text indexes write what they have collected, so a chain has none at
-   * first: an answer then writes two thirds as much. Returns undefined if such a chain has failed.
-   */
-  async function runJobs(jobs: readonly Job[], isolateChains: boolean): Promise<(() => void)[] | undefined> {
+  /** Returns how to settle each job. One statement is atomic on its own; several need a savepoint, to be rolled back alone. */
+  async function runJobs(jobs: readonly Job[]): Promise<(() => void)[]> {
     const outcomes: (() => void)[] = [];
     for (const { kind, work, resolve, reject } of jobs) {
-      const savepoint = kind === 'transaction' || (kind === 'chain' && isolateChains);
+      const savepoint = kind === 'transaction';
       try {
         if (savepoint) write('savepoint job').run();
         const value = await work(tx);
@@ -157,7 +144,6 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       } catch (error) {
         // When the disk is full, SQLite rolls everything back: then no write of this batch may be acknowledged.
         if (!writer.isTransaction) throw error;
-        if (kind === 'chain' && !savepoint) return undefined;
         if (savepoint) writer.exec('rollback to job; release job');
         outcomes.push(() => reject(translateSqliteError(error)));
       }
@@ -166,17 +152,11 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   }
 
   async function commitBatch(batch: Job[]): Promise<void> {
-    let outcomes: (() => void)[] | undefined;
+    let outcomes: (() => void)[];
     try {
-      let jobs = await beginWriting(batch);
+      const jobs = await beginWriting(batch);
       if (jobs.length === 0) return;
-      outcomes = await runJobs(jobs, false);
-      if (!outcomes) {
-        writer.exec('rollback');
-        jobs = await beginWriting(jobs);
-        if (jobs.length === 0) return;
-        outcomes = await runJobs(jobs, true);
-      }
+      outcomes = await runJobs(jobs);
       writer.exec('commit');
     } catch (error) {
       if (isNotWritable(error)) isDiskBroken = true;
@@ -190,7 +170,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       return;
     }
     isDiskBroken = false;
-    for (const settle of outcomes ?? []) settle();
+    for (const settle of outcomes) settle();
   }
 
   const readsWith = (statement: typeof read) => ({
@@ -232,7 +212,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     ...reads,
     run: <Row>(sql: string, params: readonly Param[] = []) =>
       enqueue('statement', async () => write(sql).all(...bound(params)) as Row[]),
-    chain: (given) => enqueue('chain', (own) => own.chain(given)),
+    write: (sql, params) => enqueue('statement', async () => writeNow(sql, params)),
     newIds: () => Promise.reject(new Error('SQLite draws numbers only in a transaction')),
     transaction: withEffects((work) => enqueue('transaction', work)),
     snapshot: openSnapshot,

@@ -1,7 +1,7 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 import { insertRows } from '../database/insert.ts';
-import { countSteps } from './confidence/store.ts';
+import { countKnown, noteUse } from './confidence/store.ts';
 import { writeWordings } from './documents/wordings.ts';
 import { changeDocument, createDocument } from './documents/write.ts';
 
@@ -154,8 +154,8 @@ async function insertKnown(
         ...{ unjudged_since: outcome ? null : at, customer_key: '' },
       };
       await insertRows(tx, 'recognitions', [row]);
-      const use = { kind: 'known', documentId: document.id, at: answeredAt } as const;
-      await tx.chain({ steps: countSteps(merchantId, use) });
+      await countKnown(tx, merchantId, answeredAt);
+      await noteUse(tx, merchantId, document.id, answeredAt);
     }
   }
 }

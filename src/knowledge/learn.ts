@@ -1,17 +1,14 @@
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Document } from '../contract/knowledge.ts';
-import type { Learned } from '../contract/teaching.ts';
-import type { Insert } from '../database/chain.ts';
+import type { Learned as Teaching } from '../contract/teaching.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
-import type { NewEvent } from '../events/record.ts';
-import { createDocumentSteps, documentCreated } from './documents/createSteps.ts';
 import { lockDocument } from './documents/lock.ts';
 import { type Content, isBodyTooLong, titleFrom } from './documents/texts.ts';
 import type { Origin } from './documents/versions.ts';
 import { insertWordings, withoutKnown } from './documents/wordingRows.ts';
 import { writeWordings } from './documents/wordings.ts';
-import { isSame, writeVersions } from './documents/write.ts';
+import { createDocument, isSame, writeVersions } from './documents/write.ts';
 import { saysNothing } from './saysNothing.ts';
 import { appended, type Teach } from './teach.ts';
 
@@ -29,9 +26,16 @@ export interface Lesson {
   at: Date;
 }
 
+/** What was learned from an answer: by which version of which document. */
+export interface Learned {
+  do: Teaching;
+  documentId: number;
+  version: number;
+}
+
 /** A lesson of a document that exists. */
-export interface Planned {
-  learned: { do: Exclude<Learned, 'new'>; documentId: number; version: number };
+interface Planned {
+  learned: Learned;
   document: Document;
   content: Content;
 }
@@ -49,36 +53,35 @@ const originOf = ({ author, notificationId, at }: Lesson): Origin => ({
   at,
 });
 
-/** Whether it may change a document that exists: see `planLesson`. Otherwise it makes a new one: see `learnSteps`. */
-export const changesDocument = ({ teach, sourceId, documentId }: Lesson): boolean =>
-  teach ? 'documentId' in teach : (documentId ?? sourceId) !== undefined;
-
-/** "Yes!" makes no document unless somebody asks for it. */
-export const makesDocument = ({ teach, answer }: Lesson): boolean =>
-  teach !== undefined || !saysNothing(answer);
-
-/** Makes the document `id` from an answer, in the chain of the answer: both are written or neither. */
-export const learnSteps = (
+/**
+ * Learns from an answer, in the transaction of the answer. A document that exists is changed, otherwise a new one is made,
+ * but "Yes!" makes none unless somebody asks for it. Undefined if nothing was learned. `newId` is for a new document.
+ */
+export async function learn(
+  tx: Queries,
   merchantId: MerchantId,
   lesson: Lesson,
-  id: number,
-): { steps: Insert[]; events: NewEvent[] } => ({
-  steps: createDocumentSteps(merchantId, id, contentOf(lesson), originOf(lesson)),
-  events: [documentCreated(id, lesson.at)],
-});
+  newId?: number,
+): Promise<Learned | undefined> {
+  const planned = await planLesson(tx, merchantId, lesson);
+  if (planned) {
+    await writeLesson(tx, merchantId, planned, lesson);
+    return planned.learned;
+  }
+  if (lesson.teach === undefined && saysNothing(lesson.answer)) return undefined;
+  const { id, version } = await createDocument(tx, merchantId, contentOf(lesson), originOf(lesson), newId);
+  return { do: 'new', documentId: id, version };
+}
 
 /**
  * What a lesson does to a document, which is locked until the transaction ends. An answer that was taken from a document
  * adds the question to its wordings. Another one is written into the document that the notification refers to, which
  * also gets the question as a wording. Undefined if the merchant has none of them.
  */
-export async function planLesson(
-  tx: Queries,
-  merchantId: MerchantId,
-  lesson: Lesson,
-): Promise<Planned | undefined> {
+async function planLesson(tx: Queries, merchantId: MerchantId, lesson: Lesson): Promise<Planned | undefined> {
   const { teach, sourceId, documentId, answer } = lesson;
-  if (teach && 'documentId' in teach) {
+  if (teach && !('documentId' in teach)) return undefined;
+  if (teach) {
     const document = await lockDocument(tx, merchantId, teach.documentId);
     const text = storableText(textOf(answer, teach));
     const body = document && teach.do === 'append' ? appended(document.body, text) : text;
@@ -92,14 +95,14 @@ export async function planLesson(
   return document && planned(document, { title: document.title, body: storableText(answer) }, 'replace');
 }
 
-function planned(document: Document, content: Content, what: Planned['learned']['do']): Planned {
+function planned(document: Document, content: Content, what: Teaching): Planned {
   const changes = !isSame(document, content);
   const version = document.version + (changes ? 1 : 0);
   return { learned: { do: changes ? what : 'wording', documentId: document.id, version }, document, content };
 }
 
 /** Writes what `planLesson` returned. */
-export async function writeLesson(
+async function writeLesson(
   tx: Queries,
   merchantId: MerchantId,
   { document, content }: Planned,

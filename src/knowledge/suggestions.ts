@@ -1,11 +1,10 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Suggestion } from '../contract/knowledge.ts';
-import type { Learned } from '../contract/teaching.ts';
-import { defineInsert, type Insert } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
 import { inSlices } from '../http/limits/slices.ts';
+import type { Learned } from './learn.ts';
 import { type Ranking, SCORE_MIN } from './ranking/rank.ts';
 import { COMPARED_LENGTH_MAX, findCandidates } from './search/candidates.ts';
 import { countRows } from './search/fulltext.ts';
@@ -140,43 +139,24 @@ export interface Answered {
   answer: string;
 }
 
-/** What was learned from the answer. */
-export type LearnedFrom = { do: Learned; documentId: number; version: number } | undefined;
-
 /** Stores an answered question for suggestions. It is deleted with its notification. */
 export const rememberAnswered = (
+  tx: Queries,
   merchantId: MerchantId,
   { notificationId, question, answer }: Answered,
-  learned?: LearnedFrom,
-): Insert => ({
-  shape: ANSWERED,
-  values: [
-    {
-      merchant_id: merchantId,
-      notification_id: notificationId,
-      question: storableText(question.slice(0, QUESTION_LENGTH_MAX)),
-      answer: storableText(answer),
-      words: stemsOf(question, WORDS_MAX).join(' '),
-      learned: learned?.do ?? null,
-      document_id: learned?.documentId ?? null,
-      document_version: learned?.version ?? null,
-    },
-  ],
-});
-
-const ANSWERED = defineInsert({
-  table: 'answered_questions',
-  columns: {
-    merchant_id: 'bigint',
-    notification_id: 'bigint',
-    question: 'text',
-    answer: 'text',
-    words: 'text',
-    learned: 'text',
-    document_id: 'bigint',
-    document_version: 'bigint',
-  },
-  onConflict: `(merchant_id, notification_id) do update
-    set question = excluded.question, answer = excluded.answer, words = excluded.words,
-      learned = excluded.learned, document_id = excluded.document_id, document_version = excluded.document_version`,
-});
+  learned?: Learned,
+): Promise<void> =>
+  tx.write(
+    `insert into answered_questions (merchant_id, notification_id, question, answer, words, learned, document_id,
+        document_version)
+      values ($1, $2, $3, $4, $5, $6, $7, $8)
+      on conflict (merchant_id, notification_id) do update
+        set question = excluded.question, answer = excluded.answer, words = excluded.words, learned = excluded.learned,
+          document_id = excluded.document_id, document_version = excluded.document_version`,
+    [
+      ...[merchantId, notificationId],
+      ...[storableText(question.slice(0, QUESTION_LENGTH_MAX)), storableText(answer)],
+      stemsOf(question, WORDS_MAX).join(' '),
+      ...[learned?.do ?? null, learned?.documentId ?? null, learned?.version ?? null],
+    ],
+  );

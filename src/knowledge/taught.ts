@@ -69,21 +69,8 @@ export async function answersOf(
   return new Map(rows.map(({ id, answer }) => [id, answer]));
 }
 
-const lessonSelect = (merchantId: string, notificationId: string) =>
-  `select concat('{"do":"', q.learned, '","document_id":', q.document_id, ',"version":', q.document_version, '}') as lesson
-    from answered_questions q
-    where q.merchant_id = ${merchantId} and q.notification_id = ${notificationId} and q.learned is not null`;
-
 /** SQL: what was learned from the answer to a notification, as JSON text. */
 export const lessonWire = (merchantId: string, notificationId: string) =>
-  `(${lessonSelect(merchantId, notificationId)})`;
-
-/** What was learned from the answer to a notification, as JSON text. */
-export async function findLessonWire(
-  queries: Queries,
-  merchantId: MerchantId,
-  notificationId: number,
-): Promise<string | undefined> {
-  const row = await queries.one<{ lesson: string }>(lessonSelect('$1', '$2'), [merchantId, notificationId]);
-  return row?.lesson;
-}
+  `(select concat('{"do":"', q.learned, '","document_id":', q.document_id, ',"version":', q.document_version, '}')
+    from answered_questions q
+    where q.merchant_id = ${merchantId} and q.notification_id = ${notificationId} and q.learned is not null)`;

@@ -2,7 +2,7 @@ import { recordEvent, type Who } from '../audit/record.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
 import { notificationNotFound } from '../errors.ts';
-import { deleteNotification, findNotification, lockNotification } from './store.ts';
+import { deleteNotification, lockNotification } from './store.ts';
 
 interface DeletedBy {
   author: Author;
@@ -18,10 +18,9 @@ export function deleteForever(
   { author, who, at }: DeletedBy,
 ): Promise<void> {
   return database.transaction(async (tx) => {
-    const found = await findNotification(tx, { merchantId, id, author });
-    // A primary that was demoted still answers reads, without what is new. It refuses the lock.
-    if (!found && !(await lockNotification(tx, merchantId, id))) throw notificationNotFound();
-    if (!found || !(await deleteNotification(tx, found, at))) throw notificationNotFound();
+    const found = await lockNotification(tx, { merchantId, id, author });
+    if (!found) throw notificationNotFound();
+    await deleteNotification(tx, found, at);
     await recordEvent(tx, {
       what: 'notification.deleted',
       ...{ merchantId, who, at },

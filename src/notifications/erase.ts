@@ -175,7 +175,7 @@ async function replaceNote(
     'select notification_id from notification_notes where merchant_id = $1 and id = $2',
     [merchantId, id],
   );
-  if (!note || !(await lockNotification(tx, merchantId, note.notification_id))) return;
+  if (!note || !(await lockNotification(tx, { merchantId, id: note.notification_id }))) return;
   const changed = await tx.run(
     'update notification_notes set text = $4 where merchant_id = $1 and id = $2 and text = $3 returning id',
     [merchantId, id, from, to],

@@ -1,11 +1,10 @@
-import type { NEW_ID } from '../database/chain.ts';
 import type { NewEvent } from '../events/record.ts';
 
 type What = 'requested' | 'answered' | 'resolved' | 'reopened' | 'cancelled' | 'expired' | 'deleted';
 
 /** What the event of a notification tells of it. */
 export interface Told {
-  id: number | typeof NEW_ID;
+  id: number;
   conversation_id: number;
   notification_type: string;
 }

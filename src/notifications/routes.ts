@@ -43,7 +43,7 @@ import { isFiltered, readFilteredPage, readFilteredQuery, updatedSinceInvalid } 
 import { createInboxLists, readListQuery } from './list/list.ts';
 import { raise } from './raise.ts';
 import { CONTEXT_MAX_BYTES, checkRequest } from './rules.ts';
-import { createFindNotification, findNotificationWire } from './store.ts';
+import { findNotificationWire } from './store.ts';
 
 export interface NotificationParts {
   database: Database;
@@ -69,7 +69,6 @@ export function notificationRoutes({
   writeOnce,
   now,
 }: NotificationParts): FastifyPluginAsyncTypebox {
-  const find = createFindNotification(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 
   /** A slow client may read a large list for a minute. */
@@ -193,7 +192,7 @@ export function notificationRoutes({
         const { headers, ...answered } = await writeOnce(request, reply, async (queries) => ({
           ...(await answerNotification(
             queries,
-            { outbox, storage, find: queries === database ? find : undefined },
+            { outbox, storage },
             {
               merchantId: merchantOf(request),
               author: authorOf(request),

@@ -3,18 +3,16 @@ import type { AskStatus, Deliver } from '../contract/asks.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
 import { customerPhoneOf, erasedAtOf, referenceOf, wrongPhonesOf } from '../conversations/columns.ts';
-import { batchPerTick } from '../database/batchPerTick.ts';
-import { defineChange } from '../database/chain.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
-import { FOR_UPDATE, numberRows, ownIdIn } from '../database/ids.ts';
+import { ownIdIn } from '../database/ids.ts';
 import { JSON_TEXT } from '../database/text.ts';
 import type { CountryCode } from '../delivery/phone.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
-import { eventsStep } from '../events/record.ts';
+import { logEvents } from '../events/record.ts';
 import { lessonWire } from '../knowledge/taught.ts';
 import { countryColumn } from '../merchants/store.ts';
 import { askWire, joinAsk } from './asks/columns.ts';
-import { endAskStep } from './asks/endStep.ts';
+import { endAsk } from './asks/store.ts';
 import { notificationEvent } from './event.ts';
 import { type CustomerNumbers, recipientOf } from './recipient.ts';
 import { teamMembers } from './team/columns.ts';
@@ -77,6 +75,8 @@ export interface StoredNotification {
   /** Since when the customer is being erased: nobody answers it any more. */
   erased_at: string | null;
   country: string | null;
+  /** What is left to do for an answer that can be undone: see `held.ts`. */
+  held: string | null;
   /** Of its ask, if it has one. */
   ask_status: AskStatus | null;
   ask_deliver: Deliver | null;
@@ -85,61 +85,39 @@ export interface StoredNotification {
   author_name: string | null;
 }
 
-/** `author` is SQL for the name of whoever acts on it. */
 const stored = (
   engine: Engine,
-  merchantId: string,
-  author: string,
 ) => `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
-    n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n', merchantId)} as customer_phone,
-    ${wrongPhonesOf(engine, 'n', merchantId)} as wrong_phones, ${referenceOf('n', merchantId)} as reference,
-    ${erasedAtOf('n', merchantId)} as erased_at, ${countryColumn(merchantId)} as country,
-    k.status as ask_status, k.deliver as ask_deliver, k.expires_at as ask_expires_at, ${author} as author_name`;
+    n.requested_fields, n.answered_fields, n.answer_schema_id, n.held, ${customerPhoneOf('n', '$1')} as customer_phone,
+    ${wrongPhonesOf(engine, 'n', '$1')} as wrong_phones, ${referenceOf('n', '$1')} as reference,
+    ${erasedAtOf('n', '$1')} as erased_at, ${countryColumn('$1')} as country,
+    k.status as ask_status, k.deliver as ask_deliver, k.expires_at as ask_expires_at,
+    ${authorNameOf('$1', '$3', '$4')} as author_name
+  from notifications n ${joinAsk('n')} where n.merchant_id = $1 and n.id = $2`;
 
 interface Wanted {
   merchantId: MerchantId;
   id: number;
   /** Who acts on it. */
-  author: Author;
+  author?: Author;
 }
-export type FindNotification = (wanted: Wanted) => Promise<StoredNotification | undefined>;
 
 const NOBODY: Author = { userId: null, keyId: null };
 
-export function findNotification(
+export const findNotification = (
   queries: Queries,
-  { merchantId, id, author = NOBODY }: Omit<Wanted, 'author'> & Partial<Wanted>,
-): Promise<StoredNotification | undefined> {
-  return queries.one(
-    `${stored(queries.engine, '$1', authorNameOf('$1', '$3', '$4'))}
-      from notifications n ${joinAsk('n')} where n.merchant_id = $1 and n.id = $2`,
-    [merchantId, id, author.userId, author.keyId],
-  );
-}
+  { merchantId, id, author: { userId, keyId } = NOBODY }: Wanted,
+): Promise<StoredNotification | undefined> =>
+  queries.one(stored(queries.engine), [merchantId, id, userId, keyId]);
 
-/**
- * Like `findNotification`, with one statement for all lookups of one turn of the event loop. On a cluster, each goes to
- * the merchant's node.
- */
-export function createFindNotification(queries: Queries): FindNotification {
-  if (queries.isSpread) return (wanted) => findNotification(queries, wanted);
-  return batchPerTick(async (wanted) => {
-    const rows = await queries.all<StoredNotification & { place: number }>(
-      `${stored(queries.engine, 'n.merchant_id', authorNameOf('n.merchant_id', 'w.user_id', 'w.key_id'))}, w.place
-        from (${numberRows(queries.engine, ['merchant_id', 'id', 'user_id', 'key_id'])}) w
-        join notifications n on n.merchant_id = w.merchant_id and n.id = w.id ${joinAsk('n')}`,
-      [
-        wanted.map(({ merchantId }) => merchantId),
-        wanted.map(({ id }) => id),
-        // No user and no key has this id.
-        wanted.map(({ author }) => author.userId ?? 0),
-        wanted.map(({ author }) => author.keyId ?? 0),
-      ],
-    );
-    const byPlace = new Map(rows.map((row) => [row.place, row]));
-    return wanted.map((_, place) => byPlace.get(place + 1));
-  });
-}
+/** Locks it until the transaction ends. A primary that was demoted refuses that, and only reads what is not new. */
+export const lockNotification = (
+  tx: Queries,
+  { merchantId, id, author: { userId, keyId } = NOBODY }: Wanted,
+): Promise<StoredNotification | undefined> =>
+  tx.one(`${stored(tx.engine)} ${LOCKED[tx.engine]}`, [merchantId, id, userId, keyId]);
+
+const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update of n' };
 
 /** Those of these notifications that exist. */
 export async function findExisting(
@@ -152,15 +130,6 @@ export async function findExisting(
     [merchantId, ids],
   );
   return new Set(rows.map(({ id }) => id));
-}
-
-/**
- * Locks a notification until the transaction ends, for a caller that locks other rows before it answers. Returns whether
- * it exists.
- */
-export async function lockNotification(tx: Queries, merchantId: MerchantId, id: number): Promise<boolean> {
-  const sql = `select id from notifications where merchant_id = $1 and id = $2 ${FOR_UPDATE[tx.engine]}`;
-  return (await tx.one(sql, [merchantId, id])) !== undefined;
 }
 
 export async function findAnswerSchema(queries: Queries, id: string): Promise<string> {
@@ -176,33 +145,21 @@ export async function touchNotification(
   id: number,
   at: Date,
 ): Promise<void> {
-  await tx.run(
+  await tx.write(
     `update notifications set updated_at = case when status = 'requested' then $3 else updated_at end
       where merchant_id = $1 and id = $2`,
     [merchantId, id, at.toISOString()],
   );
 }
 
-const DELETED = defineChange({
-  do: 'delete',
-  table: 'notifications',
-  columns: { merchant_id: 'bigint', id: 'bigint' },
-  where: 'notifications.id = r.id',
-});
-
-/** Whoever asked hears of it. */
+/** Deletes one that the caller has locked. Whoever asked hears of it. */
 export async function deleteNotification(
-  queries: Queries,
+  tx: Transaction,
   notification: StoredNotification,
   at: Date,
-): Promise<boolean> {
+): Promise<void> {
   const { merchant_id: merchantId, id, author_name: by } = notification;
-  const rows = await queries.chain({
-    gate: { shape: DELETED, values: [{ merchant_id: merchantId, id }] },
-    steps: [
-      endAskStep(merchantId, id, { status: 'deleted', by, at }),
-      eventsStep(merchantId, [notificationEvent(notification, 'deleted', at)]),
-    ],
-  });
-  return rows.length > 0;
+  await tx.write('delete from notifications where merchant_id = $1 and id = $2', [merchantId, id]);
+  await endAsk(tx, merchantId, id, { status: 'deleted', by, at });
+  await logEvents(tx, merchantId, [notificationEvent(notification, 'deleted', at)]);
 }

@@ -1,6 +1,5 @@
-import { type Chain, type ChainWithIds, describeChain } from '../database/chain.ts';
 import type { Database, Param, Queries, Transaction } from '../database/database.ts';
-import { currentSpan, runWithSpan, type Span, type Tracer, traced } from '../tracing.ts';
+import { currentSpan, runWithSpan, type Tracer, traced } from '../tracing.ts';
 
 const SYSTEMS = { sqlite: 'sqlite', postgres: 'postgresql' } as const;
 const TEXT_MAX = 4096;
@@ -11,7 +10,7 @@ const TEXT_MAX = 4096;
  */
 export function traceDatabase(database: Database, tracer: Tracer): Database {
   const queriesOf = <Q extends Queries | Transaction>(queries: Q): Q => {
-    const inSpan = <T>(sql: string, work: (span?: Span) => Promise<T>): Promise<T> => {
+    const inSpan = <T>(sql: string, work: () => Promise<T>): Promise<T> => {
       const parent = currentSpan();
       if (!parent?.isRecorded) return work();
       const { operation, table } = describe(sql);
@@ -29,16 +28,7 @@ export function traceDatabase(database: Database, tracer: Tracer): Database {
       all: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.all<Row>(sql, params)),
       one: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.one<Row>(sql, params)),
       run: <Row>(sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.run<Row>(sql, params)),
-      chain: <Row>(chain: Chain | ChainWithIds, ...owner: []) => {
-        if (!('build' in chain))
-          return inSpan(describeChain(chain), () => queries.chain<Row>(chain, ...owner));
-        const parent = currentSpan();
-        // Its steps are not known before.
-        const tables = Object.keys(chain.newIds);
-        return inSpan(tables.length > 0 ? `insert into ${tables}` : 'chain', (span) =>
-          queries.chain<Row>(builtIn(chain, parent, span), ...owner),
-        );
-      },
+      write: (sql: string, params?: readonly Param[]) => inSpan(sql, () => queries.write(sql, params)),
     };
   };
 
@@ -58,16 +48,6 @@ export function traceDatabase(database: Database, tracer: Tracer): Database {
     signal: (topic) => runWithSpan(undefined, () => database.signal(topic)),
   };
 }
-
-/** Chains of several requests run together, so the engine may build one in the work of another request. */
-const builtIn = (chain: ChainWithIds, parent: Span | undefined, span: Span | undefined): ChainWithIds => ({
-  ...chain,
-  build(ids) {
-    const built = runWithSpan(parent, () => chain.build(ids));
-    span?.set({ 'db.query.text': describeChain(built) });
-    return built;
-  },
-});
 
 const descriptions = new Map<string, { operation: string; table: string | undefined }>();
 const DESCRIPTIONS_MAX = 5000;

@@ -105,7 +105,7 @@ describe('errors', () => {
     const { database } = deskbell;
     const original = { ...database };
     const broken = () => Promise.reject(error);
-    const methods: Partial<Database> = { all: broken, one: broken, run: broken, chain: broken };
+    const methods: Partial<Database> = { all: broken, one: broken, run: broken, write: broken };
     Object.assign(database, methods, { transaction: broken });
     try {
       return await act();

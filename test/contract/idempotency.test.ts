@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { before, describe, it } from 'node:test';
 import pg from 'pg';
 import type { MerchantId } from '../../src/contract/ids.ts';
-import { defineInsert } from '../../src/database/chain.ts';
 import { notificationNotFound } from '../../src/errors.ts';
 import { createPerformOnce } from '../../src/notifications/idempotency.ts';
 import { setReadOnly } from '../support/databases.ts';
@@ -94,12 +93,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
 
   it('is refused when the merchant has used too many within a day, but a used one is replayed', async () => {
     const write = writer(4);
-    // Counted once, also if its write runs again because another one at the same moment fails.
-    const first = write('limited-1');
-    const shape = defineInsert({ table: 'inboxes', columns: { merchant_id: 'bigint' } });
-    await assert.rejects(deskbell.database.chain({ steps: [{ shape, values: [{ merchant_id: OTHER }] }] }));
-    assert.equal((await first).message, 'done: limited-1');
-    for (const key of ['limited-2', 'limited-3', 'limited-4', 'limited-1'])
+    for (const key of ['limited-1', 'limited-2', 'limited-3', 'limited-4', 'limited-1'])
       assert.equal((await write(key)).message, `done: ${key}`);
     await assert.rejects(write('limited-5', 60), {
       code: 'RATE_LIMITED',

@@ -1,12 +1,13 @@
 import { after, before } from 'node:test';
+import { findAuthor } from '../../src/auth/columns.ts';
 import type { UserId } from '../../src/contract/ids.ts';
 import { SCOPE_NAMES } from '../../src/contract/machineKeys.ts';
 import { CHANGES, type Database, type Engine } from '../../src/database/database.ts';
+import { learn } from '../../src/knowledge/learn.ts';
 import { createKey } from './machineKeys.ts';
 import { BOREALIS, type Deskbell, startDeskbell } from './server.ts';
 import { AURORA_ID, until } from './shops.ts';
 import { type Embeddings, startEmbeddings } from './stand-ins/embeddings.ts';
-import { learn } from './teaching.ts';
 
 const ALMA = 1 as UserId;
 
@@ -44,11 +45,14 @@ export function useEmbeddings(engine: Engine, options: Parameters<typeof startEm
     merchantId = AURORA_ID,
   ): Promise<number> => {
     const lesson = { question, answer, documentId: undefined, notificationId: 12, at: deskbell.clock.now() };
-    const { documentId } = await deskbell.database.transaction((tx) =>
-      learn(tx, merchantId, { ...lesson, author: { userId: ALMA, keyId: null } }),
+    const learned = await deskbell.database.transaction(async (tx) =>
+      learn(tx, merchantId, {
+        ...lesson,
+        ...(await findAuthor(tx, merchantId, { userId: ALMA, keyId: null })),
+      }),
     );
     deskbell.database.signal(CHANGES);
-    return documentId;
+    return learned!.documentId;
   };
   /** A pause after a failure is over. */
   const afterPause = () => {

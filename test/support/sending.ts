@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { openVault } from '../../src/auth/vault.ts';
 import { readConfig } from '../../src/config.ts';
 import type { MerchantId } from '../../src/contract/ids.ts';
-import type { Engine, Queries } from '../../src/database/database.ts';
+import type { Engine, Queries, Transaction } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import type { Channel } from '../../src/delivery/channels/channel.ts';
 import { createChannels } from '../../src/delivery/channels/merchantChannels.ts';
-import { enqueueSteps, type NewDelivery, readAddress } from '../../src/delivery/queue/enqueue.ts';
+import { insertMessage, type NewDelivery, readAddress } from '../../src/delivery/queue/enqueue.ts';
 import { startWorker, type WorkerParts } from '../../src/delivery/worker/worker.ts';
-import { eventsStep } from '../../src/events/record.ts';
 import { createLogger } from '../../src/log.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
@@ -36,19 +35,9 @@ export async function makeQueuesDue(queries: Queries, at: Date): Promise<void> {
 type Sent = Omit<NewDelivery, 'reference' | 'context' | 'country'> & Partial<NewDelivery>;
 
 /** Does the same as an answer. */
-export async function enqueue(queries: Queries, merchantId: MerchantId, given: Sent): Promise<number> {
+export function enqueue(tx: Transaction, merchantId: MerchantId, given: Sent): Promise<number> {
   const delivery: NewDelivery = { reference: null, context: '{}', country: null, ...given };
-  const address = readAddress(delivery, undefined);
-  let sent = 0;
-  await queries.chain({
-    newIds: { deliveries: 1 },
-    build(ids) {
-      sent = ids.deliveries![0]!;
-      const { steps, events } = enqueueSteps(merchantId, sent, delivery, address);
-      return { steps: [...steps, eventsStep(merchantId, events)] };
-    },
-  });
-  return sent;
+  return insertMessage(tx, merchantId, delivery, readAddress(delivery, undefined));
 }
 
 export type Sending = Awaited<ReturnType<typeof startSending>>;

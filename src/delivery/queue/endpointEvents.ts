@@ -1,21 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../../contract/ids.ts';
-import { defineInsert } from '../../database/chain.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
-import { historyStep } from './events.ts';
+import { insertRows } from '../../database/insert.ts';
+import { insertHistory } from './events.ts';
 import { lockLanes } from './release.ts';
-import {
-  DELIVERY_COLUMNS,
-  type DeliveryState,
-  ENDPOINT,
-  firstOfLane,
-  NEVER,
-  OPEN,
-  queueStep,
-  queuesStep,
-} from './table.ts';
+import { type DeliveryState, ENDPOINT, firstOfLane, makeQueueDue, NEVER, OPEN } from './table.ts';
 
 /** The queues of webhook endpoints and of devices. Each event has a lane of its own, so that none waits for another. */
 
@@ -40,37 +31,22 @@ export async function enqueueEvents(
 ): Promise<void> {
   if (events.length === 0) return;
   const time = at.toISOString();
-  await tx.chain({
-    newIds: { deliveries: events.length },
-    build: ({ deliveries: ids = [] }) => ({
-      steps: [
-        {
-          shape: EVENT,
-          values: events.map(({ endpointId, webhookId, eventId, type, body }, index) => ({
-            ...{ id: ids[index]!, merchant_id: merchantId, endpoint_id: endpointId, key: randomUUID() },
-            ...{ notification_id: 0, conversation_id: 0, reference: webhookId },
-            ...{
-              context: JSON.stringify({ event_id: eventId, type }),
-              recipient: laneOf(endpointId, webhookId),
-            },
-            ...{ mode: 'reply', content: body, state: 'queued' },
-            ...{ due_at: time, created_at: time, updated_at: time },
-          })),
-        },
-        historyStep(
-          merchantId,
-          ids.map((deliveryId) => ({ deliveryId, at: time, state: 'queued' })),
-        ),
-        queuesStep(merchantId, new Map(events.map(({ endpointId }) => [endpointId, time]))),
-      ],
-    }),
-  });
+  const ids = await tx.newIds('deliveries', events.length);
+  await insertRows(
+    tx,
+    'deliveries',
+    events.map(({ endpointId, webhookId, eventId, type, body }, index) => ({
+      ...{ id: ids[index]!, merchant_id: merchantId, endpoint_id: endpointId, key: randomUUID() },
+      ...{ notification_id: 0, conversation_id: 0, reference: webhookId },
+      ...{ context: JSON.stringify({ event_id: eventId, type }), recipient: laneOf(endpointId, webhookId) },
+      ...{ mode: 'reply', content: body, state: 'queued', due_at: time, created_at: time, updated_at: time },
+    })),
+  );
+  const history = ids.map((deliveryId) => ({ deliveryId, at: time, state: 'queued' as const }));
+  await insertHistory(tx, merchantId, history);
+  const endpointIds = [...new Set(events.map(({ endpointId }) => endpointId))].sort((a, b) => a - b);
+  for (const endpointId of endpointIds) await makeQueueDue(tx, merchantId, time, endpointId);
 }
-
-const EVENT = defineInsert({
-  table: 'deliveries',
-  columns: { ...DELIVERY_COLUMNS, endpoint_id: 'bigint' },
-});
 
 /** Those of these events that are still in the queue: the delivery of each, by its webhook id. */
 export async function findQueued(
@@ -110,7 +86,7 @@ export async function hurryEvents(
       returning id`,
     [merchantId, ids, time],
   );
-  await tx.chain({ steps: [queueStep(merchantId, time, { endpointId })] });
+  await makeQueueDue(tx, merchantId, time, endpointId);
 }
 
 const HURRIED_AT_ONCE = 1000;
@@ -136,7 +112,7 @@ export async function hurryQueue(
       returning id`,
     [merchantId, endpointId, time, since?.toISOString() ?? ''],
   );
-  await tx.chain({ steps: [queueStep(merchantId, time, { endpointId })] });
+  await makeQueueDue(tx, merchantId, time, endpointId);
   return rows.length === HURRIED_AT_ONCE;
 }
 

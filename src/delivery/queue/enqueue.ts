@@ -1,21 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
-import { defineChange, defineInsert, type Insert } from '../../database/chain.ts';
-import {
-  afterCommit,
-  CHANGES,
-  type Database,
-  type Queries,
-  type Transaction,
-} from '../../database/database.ts';
+import { conversationExists } from '../../conversations/columns.ts';
+import { CHANGES, type Database, type Transaction } from '../../database/database.ts';
+import { insertRows } from '../../database/insert.ts';
 import { storableText } from '../../database/text.ts';
-import type { NewEvent } from '../../events/record.ts';
 import { currentSpan } from '../../tracing.ts';
 import { NO_CHANNEL, type OnFailed } from '../failures.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
-import { historyStep, reportsOf } from './events.ts';
-import { DELIVERY_COLUMNS, MESSAGES, NO_NOTIFICATION, queueStep } from './table.ts';
+import { recordEvents } from './events.ts';
+import { MESSAGES, makeQueueDue, NO_NOTIFICATION } from './table.ts';
 
 /** A message to a customer. It is written together with the answer that it contains. */
 export interface NewDelivery {
@@ -44,31 +38,24 @@ export interface NewDelivery {
 /** A message that somebody writes to a customer without a question. */
 type DirectMessage = Omit<NewDelivery, 'notificationId' | 'context' | 'mode'>;
 
-interface Prepared {
-  /** For the delivery with this id. The events come after those of the answer. */
-  steps(id: number): { steps: Insert[]; events: NewEvent[] };
-  waitsUntil: Date | undefined;
-  /** In the transaction that has written it, or after the chain. Reports a message that cannot be sent. */
-  written(queries: Database | Transaction): void;
-}
-
 export interface Outbox {
   /** Of numbers without a country code, for merchants without their own. */
   readonly defaultCountry: CountryCode | undefined;
   /**
-   * The steps that put a message into the queue, for the chain of its answer: the message exists only if the answer does.
-   * Also returns until when it must wait for the daily limit, if that is already known, and what to call when it is
-   * written.
+   * Puts a message into the queue, in the transaction of its answer: the message exists only if the answer does. Also
+   * returns until when it must wait for the daily limit, if that is already known. `newId` is a number for it, if that is
+   * known before.
    */
-  prepare(
-    queries: Queries,
-    merchantId: MerchantId,
-    delivery: NewDelivery & { notificationId: number },
-  ): Promise<Prepared>;
+  enqueue(tx: Transaction, merchantId: MerchantId, delivery: NewDelivery, newId?: number): Promise<Enqueued>;
   /** Puts a message into the queue that answers no notification, and returns its id. Undefined if its number is not valid. */
-  send(tx: Queries, merchantId: MerchantId, message: DirectMessage): Promise<number | undefined>;
+  send(tx: Transaction, merchantId: MerchantId, message: DirectMessage): Promise<number | undefined>;
   /** Call it after the commit, so that a worker looks immediately. */
   announce(): void;
+}
+
+interface Enqueued {
+  id: number;
+  waitsUntil: Date | undefined;
 }
 
 /** After a commit that changed messages: workers and the merchant's people see it at once. */
@@ -92,56 +79,32 @@ export function createOutbox(
 ): Outbox {
   return {
     defaultCountry,
-    async prepare(queries, merchantId, delivery) {
+    async enqueue(tx, merchantId, delivery, newId) {
+      const { conversationId, mode, at } = delivery;
       const address = readAddress(delivery, defaultCountry);
       const waitsUntil =
-        delivery.mode === 'campaign' && address.state === 'queued'
-          ? await quotaFreeAt(queries, merchantId, address.recipient, channelDailyLimit, delivery.at)
+        mode === 'campaign' && address.state === 'queued'
+          ? await quotaFreeAt(tx, merchantId, address.recipient, channelDailyLimit, at)
           : undefined;
-      let deliveryId: number | undefined;
-      return {
-        steps(id) {
-          deliveryId = id;
-          return enqueueSteps(merchantId, id, delivery, address);
-        },
-        waitsUntil,
-        written(queries) {
-          if (address.state !== 'failed' || !onFailed) return;
-          const { conversationId } = delivery;
-          const failed = {
-            ...{ merchantId, deliveryId, conversationId, channel: NO_CHANNEL, code: NO_PHONE_NUMBER },
-          };
-          afterCommit(queries, () => onFailed(failed));
-        },
-      };
+      const id = await insertMessage(tx, merchantId, delivery, address, newId);
+      if (address.state === 'failed' && onFailed) {
+        const code = NO_PHONE_NUMBER;
+        const failed = { merchantId, deliveryId: id, conversationId, channel: NO_CHANNEL, code };
+        tx.afterCommit(() => onFailed(failed));
+      }
+      return { id, waitsUntil };
     },
     async send(tx, merchantId, message) {
       const address = readAddress(message, defaultCountry);
       if (address.state === 'failed') return undefined;
+      // Nothing is sent to a customer who is being erased.
+      if (!(await conversationExists(tx, merchantId, message.conversationId))) return undefined;
       const delivery = { ...message, notificationId: null, context: '{}', mode: 'reply' as const };
-      let sent: number | undefined;
-      const found = await tx.chain({
-        newIds: { deliveries: 1 },
-        build(ids) {
-          sent = ids.deliveries![0]!;
-          const values = [{ merchant_id: merchantId, id: message.conversationId }];
-          const gate = { shape: REACHABLE, values };
-          return { gate, steps: enqueueSteps(merchantId, sent, delivery, address).steps };
-        },
-      });
-      return found.length > 0 ? sent : undefined;
+      return insertMessage(tx, merchantId, delivery, address);
     },
     announce: () => database.signal(DELIVERIES),
   };
 }
-
-/** Nothing is sent to a customer who is being erased. */
-const REACHABLE = defineChange({
-  do: 'find',
-  table: 'conversations',
-  columns: { merchant_id: 'bigint', id: 'bigint' },
-  where: 'conversations.id = r.id and conversations.erased_at is null',
-});
 
 const RECIPIENT_LENGTH_MAX = 64;
 const NO_PHONE_NUMBER = 'NO_PHONE_NUMBER';
@@ -167,68 +130,48 @@ function recordedTrace(): string | null {
   return span?.isRecorded ? span.traceparent : null;
 }
 
-/** The message with this id, its first event, and the merchant's queue. */
-export function enqueueSteps(
+/** Writes a message, its first event, and that the merchant's queue is due. Returns its id. */
+export async function insertMessage(
+  tx: Transaction,
   merchantId: MerchantId,
-  id: number,
   delivery: NewDelivery,
   address: Address,
-): { steps: Insert[]; events: NewEvent[] } {
+  newId?: number,
+): Promise<number> {
+  const id = newId ?? (await tx.newIds('deliveries', 1))[0]!;
   const at = delivery.at.toISOString();
   const dueAt = (delivery.dueAt ?? delivery.at).toISOString();
   const { notificationId, conversationId } = delivery;
   const failure = address.state === 'failed' ? { note: address.reason, code: NO_PHONE_NUMBER } : {};
-  const history = [{ deliveryId: id, at, state: address.state, ...failure }];
+  await insertRows(tx, 'deliveries', [
+    {
+      id: id,
+      merchant_id: merchantId,
+      key: randomUUID(),
+      notification_id: notificationId ?? NO_NOTIFICATION,
+      conversation_id: conversationId,
+      reference: delivery.reference,
+      context: delivery.context,
+      recipient: address.recipient,
+      mode: delivery.mode,
+      content: storableText(delivery.content),
+      uses_quota: delivery.mode === 'campaign' ? 1 : 0,
+      state: address.state,
+      reason: failure.note ?? null,
+      last_code: failure.code ?? null,
+      due_at: dueAt,
+      created_at: at,
+      updated_at: at,
+      sent_by: delivery.sentBy ?? null,
+      reply_to: delivery.replyTo?.id ?? null,
+      reply_to_message: delivery.replyTo?.messageId ?? null,
+      traceparent: recordedTrace(),
+    },
+  ]);
   const message = {
-    ...{ id, endpoint_id: MESSAGES, notification_id: notificationId, conversation_id: conversationId },
+    ...{ id: id, endpoint_id: MESSAGES, notification_id: notificationId, conversation_id: conversationId },
   };
-  return {
-    steps: [
-      {
-        shape: MESSAGE,
-        values: [
-          {
-            id,
-            merchant_id: merchantId,
-            key: randomUUID(),
-            notification_id: notificationId ?? NO_NOTIFICATION,
-            conversation_id: conversationId,
-            reference: delivery.reference,
-            context: delivery.context,
-            recipient: address.recipient,
-            mode: delivery.mode,
-            content: storableText(delivery.content),
-            uses_quota: delivery.mode === 'campaign' ? 1 : 0,
-            state: address.state,
-            reason: failure.note ?? null,
-            last_code: failure.code ?? null,
-            due_at: dueAt,
-            created_at: at,
-            updated_at: at,
-            sent_by: delivery.sentBy ?? null,
-            reply_to: delivery.replyTo?.id ?? null,
-            reply_to_message: delivery.replyTo?.messageId ?? null,
-            traceparent: recordedTrace(),
-          },
-        ],
-      },
-      historyStep(merchantId, history),
-      queueStep(merchantId, dueAt),
-    ],
-    events: reportsOf([message], history),
-  };
+  await recordEvents(tx, merchantId, [message], [{ deliveryId: id, at, state: address.state, ...failure }]);
+  await makeQueueDue(tx, merchantId, dueAt);
+  return id;
 }
-
-const MESSAGE = defineInsert({
-  table: 'deliveries',
-  columns: {
-    ...DELIVERY_COLUMNS,
-    uses_quota: 'integer',
-    reason: 'text',
-    last_code: 'text',
-    sent_by: 'text',
-    reply_to: 'bigint',
-    reply_to_message: 'text',
-    traceparent: 'text',
-  },
-});

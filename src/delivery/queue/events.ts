@@ -1,9 +1,9 @@
 import type { EventType } from '../../contract/events.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import { defineInsert, type Insert } from '../../database/chain.ts';
 import type { Queries } from '../../database/database.ts';
+import { insertRows } from '../../database/insert.ts';
 import { storableText } from '../../database/text.ts';
-import { eventsStep, type NewEvent } from '../../events/record.ts';
+import { logEvents, type NewEvent } from '../../events/record.ts';
 import { type DeliveryState, MESSAGES, textOrNull } from './table.ts';
 
 /** What happened to a delivery, in order. */
@@ -18,32 +18,21 @@ export interface DeliveryEvent {
 }
 
 /** The history of deliveries. */
-export const historyStep = (merchantId: MerchantId, events: readonly DeliveryEvent[]): Insert => ({
-  shape: HISTORY,
-  values: events.map(({ deliveryId, at, state, code, note, channelId }) => ({
-    merchant_id: merchantId,
-    delivery_id: deliveryId,
-    at,
-    state,
-    // Both may come from a channel.
-    code: textOrNull(code),
-    note: textOrNull(note),
-    channel_id: channelId ?? null,
-  })),
-});
-
-const HISTORY = defineInsert({
-  table: 'delivery_events',
-  columns: {
-    merchant_id: 'bigint',
-    delivery_id: 'bigint',
-    at: 'text',
-    state: 'text',
-    code: 'text',
-    note: 'text',
-    channel_id: 'text',
-  },
-});
+export async function insertHistory(
+  tx: Queries,
+  merchantId: MerchantId,
+  events: readonly DeliveryEvent[],
+): Promise<void> {
+  await insertRows(
+    tx,
+    'delivery_events',
+    events.map(({ deliveryId, at, state, code, note, channelId }) => ({
+      ...{ merchant_id: merchantId, delivery_id: deliveryId, at, state },
+      // Both may come from a channel.
+      ...{ code: textOrNull(code), note: textOrNull(note), channel_id: channelId ?? null },
+    })),
+  );
+}
 
 /** The states that are events for a merchant's programs. */
 const REPORTED: Partial<Record<DeliveryState, EventType>> = {
@@ -64,7 +53,18 @@ export interface Message {
   conversation_id: number;
 }
 
-export const reportsOf = (messages: readonly Message[], events: readonly DeliveryEvent[]): NewEvent[] =>
+/** Records what happened to these messages, and reports it to the merchant's programs. */
+export async function recordEvents(
+  tx: Queries,
+  merchantId: MerchantId,
+  messages: readonly Message[],
+  events: readonly DeliveryEvent[],
+): Promise<void> {
+  await insertHistory(tx, merchantId, events);
+  await logEvents(tx, merchantId, reportsOf(messages, events));
+}
+
+const reportsOf = (messages: readonly Message[], events: readonly DeliveryEvent[]): NewEvent[] =>
   events.flatMap(({ deliveryId, at, state, code }) => {
     const type = REPORTED[state];
     const message = messages.find(({ id }) => id === deliveryId);
@@ -79,17 +79,6 @@ export const reportsOf = (messages: readonly Message[], events: readonly Deliver
       },
     ];
   });
-
-/** The steps that record what happened to these messages, and report it to the merchant's programs. */
-export function recordSteps(
-  merchantId: MerchantId,
-  messages: readonly Message[],
-  events: readonly DeliveryEvent[],
-): Insert[] {
-  const reports = reportsOf(messages, events);
-  const history = historyStep(merchantId, events);
-  return reports.length > 0 ? [history, eventsStep(merchantId, reports)] : [history];
-}
 
 /** The last event of each delivery, so that an identical one is not recorded again. */
 export async function lastEvents(

@@ -2,7 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { logEvents } from '../../events/record.ts';
-import { NEVER, notificationIdOf, OPEN, queueStep } from './table.ts';
+import { makeQueueDue, NEVER, notificationIdOf, OPEN } from './table.ts';
 
 /** Which open messages have been reported because they need attention. */
 
@@ -62,7 +62,7 @@ export const notice = (
       })),
     );
     // Only renews the version: whoever shows the messages reads them again.
-    await tx.chain({ steps: [queueStep(merchantId, NEVER)] });
+    await makeQueueDue(tx, merchantId, NEVER);
     return rows.length;
   });
 

@@ -1,8 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import { type ChangeShape, defineChange } from '../../database/chain.ts';
-import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
-import { type DeliveryEvent, type Message, recordSteps } from './events.ts';
-import { firstOfLane, MESSAGES, NEVER, OPEN, QUEUE_AFTER_RELEASE, type Queue, queueStep } from './table.ts';
+import type { Database, Queries, Transaction } from '../../database/database.ts';
+import { type DeliveryEvent, type Message, recordEvents } from './events.ts';
+import { firstOfLane, MESSAGES, makeQueueDue, NEVER, OPEN, type Queue } from './table.ts';
 
 /** Makes messages due that waited for something other than a time. */
 
@@ -11,21 +10,6 @@ export interface Lane {
   recipient: string;
   mode: 'reply' | 'campaign';
 }
-
-/**
- * Unblocks the first message of these lanes. This must be a separate statement, after the one that finished the
- * previous message and took the merchant's lane lock: only then does it see what others have finished or blocked.
- */
-const released = (engine: Engine) =>
-  defineChange({
-    do: 'update',
-    table: 'deliveries',
-    columns: { merchant_id: 'bigint', recipient: 'text', mode: 'text', at: 'text' },
-    set: `due_at = case when deliveries.due_at = '${NEVER}' then r.at else deliveries.due_at end`,
-    where: `deliveries.id = ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')}
-      and deliveries.state in ${OPEN} and (deliveries.due_at = '${NEVER}' or deliveries.due_at <= r.at)`,
-  });
-const RELEASED: Record<Engine, ChangeShape> = { sqlite: released('sqlite'), postgres: released('postgres') };
 
 interface Finished {
   /** All of them are in this queue of the merchant. */
@@ -47,29 +31,33 @@ export async function releaseAndRecord(
   { endpointId = MESSAGES, lanes, events, messages = [], dueAt, at }: Finished,
 ): Promise<void> {
   const time = at.toISOString();
-  const record = events.length > 0 ? recordSteps(merchantId, messages, events) : [];
-  const queue = queueStep(merchantId, dueAt, { endpointId });
-  const steps =
-    lanes.length > 0
-      ? [
-          {
-            shape: RELEASED[tx.engine],
-            values: lanes.map(({ recipient, mode }) => ({
-              merchant_id: merchantId,
-              recipient,
-              mode,
-              at: time,
-            })),
-          },
-          { ...queue, shape: QUEUE_AFTER_RELEASE, ifChanged: time },
-        ]
-      : [queue];
-  await tx.chain({ steps: [...record, ...steps] });
+  if (events.length > 0) await recordEvents(tx, merchantId, messages, events);
+  const released = await Promise.all(lanes.map((lane) => releaseLane(tx, merchantId, lane, time)));
+  await makeQueueDue(tx, merchantId, released.includes(true) ? time : dueAt, endpointId);
 }
 
-/** Take this lock before a transaction finishes messages of a merchant: see `released`. */
-export const lockLanes = (tx: Transaction, merchantId: MerchantId) => tx.lock(lanesOf(merchantId));
-export const lanesOf = (merchantId: MerchantId) => `lanes ${merchantId}`;
+/**
+ * Unblocks the first message of a lane. This must be a separate statement, after the one that finished the previous
+ * message and took the merchant's lane lock: only then does it see what others have finished or blocked.
+ */
+async function releaseLane(
+  tx: Queries,
+  merchantId: MerchantId,
+  { recipient, mode }: Lane,
+  time: string,
+): Promise<boolean> {
+  const first = firstOfLane[tx.engine]('$1', 'cast($2 as text)', 'cast($3 as text)');
+  const rows = await tx.run(
+    `update deliveries set due_at = case when due_at = '${NEVER}' then $4 else due_at end
+      where merchant_id = $1 and id = ${first} and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= $4)
+      returning id`,
+    [merchantId, recipient, mode, time],
+  );
+  return rows.length > 0;
+}
+
+/** Take this lock before a transaction finishes messages of a merchant: see `releaseLane`. */
+export const lockLanes = (tx: Transaction, merchantId: MerchantId) => tx.lock(`lanes ${merchantId}`);
 
 /** Merchants with messages that wait for this customer to write, or for quota, which a reply then no longer needs. */
 export async function merchantsWaitingFor(queries: Queries, phone: string): Promise<MerchantId[]> {
@@ -93,7 +81,7 @@ export async function releaseWaitingFor(
       returning id`,
     [merchantId, phone, at.toISOString()],
   );
-  if (rows.length > 0) await tx.chain({ steps: [queueStep(merchantId, at.toISOString())] });
+  if (rows.length > 0) await makeQueueDue(tx, merchantId, at.toISOString());
 }
 
 const LOOK_AGAIN_BATCH = 1000;
@@ -112,7 +100,7 @@ export async function lookAgain(
       returning id`,
     [merchantId, waitingFor, at.toISOString()],
   );
-  await tx.chain({ steps: [queueStep(merchantId, at.toISOString())] });
+  await makeQueueDue(tx, merchantId, at.toISOString());
   return rows.length === LOOK_AGAIN_BATCH;
 }
 
@@ -148,7 +136,6 @@ export async function wakeRestingQueues(tx: Queries, at: Date): Promise<void> {
 }
 
 export async function wakeAll(tx: Queries, queues: readonly Queue[], at: Date): Promise<void> {
-  for (const { merchant_id, endpoint_id: endpointId } of queues) {
-    await tx.chain({ steps: [queueStep(merchant_id, at.toISOString(), { endpointId })] });
-  }
+  for (const { merchant_id, endpoint_id } of queues)
+    await makeQueueDue(tx, merchant_id, at.toISOString(), endpoint_id);
 }

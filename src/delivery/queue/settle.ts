@@ -1,12 +1,11 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import { type Change, defineChange } from '../../database/chain.ts';
-import type { Database, Queries } from '../../database/database.ts';
+import type { Database, Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import type { Claimed } from './claim.ts';
-import { type DeliveryEvent, lastEvents, recordSteps } from './events.ts';
+import { type DeliveryEvent, lastEvents, recordEvents } from './events.ts';
 import { releaseQuota } from './quotaUse.ts';
-import { lanesOf, releaseAndRecord } from './release.ts';
-import { type DeliveryState, NEVER, OPEN, queueStep, textOrNull } from './table.ts';
+import { lockLanes, releaseAndRecord } from './release.ts';
+import { type DeliveryState, makeQueueDue, NEVER, OPEN, textOrNull } from './table.ts';
 
 /** Writes the outcomes of attempts. */
 
@@ -41,70 +40,42 @@ const isOpen = (state: DeliveryState) => OPEN.includes(`'${state}'`);
  * status that came before the channel's own answer, or by another worker after the lease was lost.
  */
 export async function settle(
-  tx: Queries,
+  tx: Transaction,
   merchantId: MerchantId,
   outcomes: readonly Outcome[],
   at: Date,
 ): Promise<ReadonlySet<number>> {
   // Only one transaction at a time finishes messages of a merchant: with two, the next of a lane could stay blocked.
-  const rows = await tx.chain<{ id: number }>({
-    lock: lanesOf(merchantId),
-    steps: [settleStep(merchantId, outcomes, at)],
-  });
-  const ids = new Set(rows.map(({ id }) => id));
-  await follow(
-    tx,
-    merchantId,
-    outcomes.filter(({ delivery }) => ids.has(delivery.id)),
-    at,
-  );
-  return ids;
+  await lockLanes(tx, merchantId);
+  // In the order of their ids: see `Transaction`.
+  const sorted = [...outcomes].sort((a, b) => a.delivery.id - b.delivery.id);
+  const settled = await Promise.all(sorted.map((outcome) => settleOne(tx, merchantId, outcome, at)));
+  const written = sorted.filter((_, index) => settled[index]);
+  await follow(tx, merchantId, written, at);
+  return new Set(written.map(({ delivery }) => delivery.id));
 }
 
-const settleStep = (merchantId: MerchantId, outcomes: readonly Outcome[], at: Date): Change => ({
-  shape: SETTLED,
-  values: outcomes.map(({ delivery, settlement }) => ({
-    merchant_id: merchantId,
-    id: delivery.id,
-    attempt: delivery.attempts,
-    lease: delivery.due_at,
-    state: settlement.state,
-    due_at: (settlement.dueAt ?? at).toISOString(),
-    waiting_for: settlement.waitingFor ?? null,
-    reason: textOrNull(settlement.reason),
-    code: textOrNull(settlement.code),
-    message_id: textOrNull(settlement.messageId),
-    unsettled_since: settlement.unsettled ? at.toISOString() : null,
-    not_counted: settlement.notCounted ? 1 : 0,
-    at: at.toISOString(),
-  })),
-});
-
-const SETTLED = defineChange({
-  do: 'update',
-  table: 'deliveries',
-  columns: {
-    merchant_id: 'bigint',
-    id: 'bigint',
-    attempt: 'integer',
-    lease: 'text',
-    state: 'text',
-    due_at: 'text',
-    waiting_for: 'text',
-    reason: 'text',
-    code: 'text',
-    message_id: 'text',
-    unsettled_since: 'text',
-    not_counted: 'integer',
-    at: 'text',
-  },
-  set: `state = r.state, due_at = r.due_at, waiting_for = r.waiting_for, reason = r.reason, last_code = r.code,
-    channel_message_id = coalesce(r.message_id, deliveries.channel_message_id), unsettled_since = r.unsettled_since,
-    attempts = deliveries.attempts - r.not_counted, updated_at = r.at`,
-  where: `deliveries.id = r.id and deliveries.state = 'sending' and deliveries.attempts = r.attempt
-    and deliveries.due_at = r.lease`,
-  returning: 'id',
-});
+async function settleOne(
+  tx: Queries,
+  merchantId: MerchantId,
+  { delivery, settlement }: Outcome,
+  at: Date,
+): Promise<boolean> {
+  const time = at.toISOString();
+  const rows = await tx.run(
+    `update deliveries set state = $5, due_at = $6, waiting_for = $7, reason = $8, last_code = $9,
+        channel_message_id = coalesce($10, channel_message_id), unsettled_since = $11,
+        attempts = attempts - cast($12 as integer), updated_at = $13
+      where merchant_id = $1 and id = $2 and state = 'sending' and attempts = $3 and due_at = $4 returning id`,
+    [
+      ...[merchantId, delivery.id, delivery.attempts, delivery.due_at],
+      ...[settlement.state, (settlement.dueAt ?? at).toISOString(), settlement.waitingFor ?? null],
+      ...[textOrNull(settlement.reason), textOrNull(settlement.code), textOrNull(settlement.messageId)],
+      ...[settlement.unsettled ? time : null, settlement.notCounted ? 1 : 0, time],
+    ],
+  );
+  return rows.length > 0;
+}
 
 /** Releases quota and the next messages, and records the events, for the outcomes that were written. */
 async function follow(
@@ -188,6 +159,7 @@ export async function waitForStatus(
       state: 'sending' as const,
       channelId: channel_id,
     }));
-    await tx.chain({ steps: [...recordSteps(merchantId, [], events), queueStep(merchantId, dueAt)] });
+    await recordEvents(tx, merchantId, [], events);
+    await makeQueueDue(tx, merchantId, dueAt);
   });
 }

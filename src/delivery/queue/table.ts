@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import { defineInsert, type Insert } from '../../database/chain.ts';
-import type { Engine } from '../../database/database.ts';
+import type { Engine, Queries } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 
 /** What every statement on `deliveries` and `delivery_queues` shares. */
@@ -73,52 +72,19 @@ export const isNotErased = (row: string, merchantId: string) => `not exists (sel
 export const REST_MAX_MS = 5 * 60_000;
 
 /**
- * Records that the deliveries of a queue have changed, and makes it due at `dueAt` unless it is due earlier. Locks the
- * version row, so it comes last.
+ * Records that the deliveries of a queue have changed, and makes it due at `dueAt` unless it is due earlier. Locks its
+ * row, so it comes last.
  */
-export const queueStep = (
+export const makeQueueDue = (
+  tx: Queries,
   merchantId: MerchantId,
   dueAt: string,
-  { endpointId = MESSAGES }: { endpointId?: number } = {},
-): Insert => queuesStep(merchantId, new Map([[endpointId, dueAt]]));
-
-/** The same for several queues of a merchant: when each is due. */
-export const queuesStep = (merchantId: MerchantId, dueAt: ReadonlyMap<number, string>): Insert => ({
-  shape: QUEUE,
-  values: [...dueAt]
-    .sort(([a], [b]) => a - b)
-    .map(([endpointId, due]) => ({
-      ...{ merchant_id: merchantId, endpoint_id: endpointId, due_at: due, version: newVersion() },
-    })),
-});
-
-const QUEUE = defineInsert({
-  table: 'delivery_queues',
-  columns: { merchant_id: 'bigint', endpoint_id: 'bigint', due_at: 'text', version: 'text' },
-  onConflict: `(merchant_id, endpoint_id) do update set version = excluded.version,
-    due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end`,
-  merge: { due_at: 'min', version: 'max' },
-});
-/** With `ifChanged`. */
-export const QUEUE_AFTER_RELEASE = defineInsert({ ...QUEUE, changing: 'due_at' });
-
-/** `randomBytes` takes 10 µs, this less than one. */
-const newVersion = () => randomUUID();
-
-/** What every new row of `deliveries` has. */
-export const DELIVERY_COLUMNS = {
-  id: 'bigint',
-  merchant_id: 'bigint',
-  key: 'text',
-  notification_id: 'bigint',
-  conversation_id: 'bigint',
-  reference: 'text',
-  context: 'text',
-  recipient: 'text',
-  mode: 'text',
-  content: 'text',
-  state: 'text',
-  due_at: 'text',
-  created_at: 'text',
-  updated_at: 'text',
-} as const;
+  endpointId = MESSAGES,
+): Promise<void> =>
+  tx.write(
+    `insert into delivery_queues (merchant_id, endpoint_id, due_at, version) values ($1, $2, $3, $4)
+      on conflict (merchant_id, endpoint_id) do update set version = excluded.version,
+        due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end`,
+    // `randomBytes` takes 10 µs, this less than one.
+    [merchantId, endpointId, dueAt, randomUUID()],
+  );

@@ -32,6 +32,8 @@ export function limitDuration(app: FastifyInstance, seconds: number): void {
   app.addHook('preValidation', (request, _reply, done) => {
     // A slow client does not use up the time.
     request.deadline.endsAtMs += performance.now() - request.bodyAwaitedAtMs;
+    const { caller } = request;
+    if (caller && !(caller instanceof Error)) request.deadline.merchantId = caller.merchantId;
     done();
   });
   app.addHook('onResponse', (request, _reply, done) => {

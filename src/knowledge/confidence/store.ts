@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { authorNameOf, existingAuthor } from '../../auth/columns.ts';
 import type { Outcome } from '../../contract/confidence.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
-import { defineChange, defineInsert, type Insert, type Step } from '../../database/chain.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
+import { insertRows } from '../../database/insert.ts';
 import { storableText } from '../../database/text.ts';
 
 /** What was recognised and how it turned out: the only SQL on recognitions and confidence. */
@@ -48,78 +48,64 @@ export async function recordKnown(
   merchantId: MerchantId,
   known: Omit<Recognition, 'kind' | 'notificationId'>,
 ): Promise<void> {
-  await tx.chain({ steps: recognitionSteps(merchantId, { ...known, kind: 'known', notificationId: null }) });
+  await record(tx, merchantId, { ...known, kind: 'known', notificationId: null });
+  await countKnown(tx, merchantId, known.at);
   recorded += 1;
   if (recorded % REMOVE_EVERY === 0) await removeUnjudged(tx, merchantId);
 }
 
 /** A person is asked, and this was the best candidate. */
-export async function recordAsked(
+export const recordAsked = (
   tx: Transaction,
   merchantId: MerchantId,
   asked: Omit<Recognition, 'kind' | 'question'>,
-): Promise<void> {
-  await tx.chain({ steps: recognitionSteps(merchantId, { ...asked, kind: 'asked', question: null }) });
-}
+): Promise<void> => record(tx, merchantId, { ...asked, kind: 'asked', question: null });
 
-function recognitionSteps(merchantId: MerchantId, recognition: Recognition): Insert[] {
+async function record(tx: Transaction, merchantId: MerchantId, recognition: Recognition): Promise<void> {
   const { kind, question, documentId, score, notificationId, conversationId = null, at } = recognition;
   const key = recognition.customer == null ? '' : customerKey(merchantId, recognition.customer);
-  const values = [
+  await insertRows(tx, 'recognitions', [
     {
       ...{ merchant_id: merchantId, kind, question: question === null ? null : storableText(question) },
       ...{ document_id: documentId, score, notification_id: notificationId, created_at: at.toISOString() },
       ...{ unjudged_since: at.toISOString(), conversation_id: conversationId, customer_key: key },
     },
-  ];
-  return [{ shape: RECOGNITION, values }, ...countSteps(merchantId, { kind, documentId, at })];
+  ]);
+  await noteUse(tx, merchantId, documentId, at);
 }
-
-const RECOGNITION = defineInsert({
-  table: 'recognitions',
-  columns: {
-    merchant_id: 'bigint',
-    kind: 'text',
-    question: 'text',
-    document_id: 'bigint',
-    score: 'double precision',
-    notification_id: 'bigint',
-    created_at: 'text',
-    unjudged_since: 'text',
-    conversation_id: 'bigint',
-    customer_key: 'text',
-  },
-});
 
 /** In so many rows, so that asks at the same time seldom wait for each other. */
 const COUNT_ROWS = 16;
+const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 
-/** What the assistant answered by itself is counted per day, and a document is of use on the day that a question led to it. */
-export function countSteps(
+/** What the assistant answered by itself is counted per day. */
+export const countKnown = (tx: Queries, merchantId: MerchantId, at: Date): Promise<void> =>
+  tx.write(
+    `insert into statistics_days (merchant_id, day, what, number, count) values ($1, $2, 'known', $3, 1)
+      on conflict (merchant_id, day, what, number) do update set count = statistics_days.count + 1`,
+    [merchantId, dayOf(at), recorded % COUNT_ROWS],
+  );
+
+/** A document is of use on the day that a question led to it. Only the first question of a day writes. */
+export async function noteUse(
+  tx: Queries,
   merchantId: MerchantId,
-  { kind, documentId, at }: Pick<Recognition, 'kind' | 'documentId' | 'at'>,
-): Insert[] {
-  const own = { merchant_id: merchantId, day: at.toISOString().slice(0, 10) };
-  const counted = [{ ...own, what: 'known', number: recorded % COUNT_ROWS, count: 1 }];
-  return [
-    ...(kind === 'known' ? [{ shape: KNOWN_COUNT, values: counted }] : []),
-    { shape: USED, values: [{ ...own, document_id: documentId }] },
-  ];
+  documentId: number,
+  at: Date,
+): Promise<void> {
+  const params = [merchantId, documentId, dayOf(at)];
+  // An update of the same row would make others wait.
+  const isNoted = await tx.one(
+    'select day from document_uses where merchant_id = $1 and document_id = $2 and day >= $3',
+    params,
+  );
+  if (isNoted) return;
+  await tx.write(
+    `insert into document_uses (merchant_id, document_id, day) values ($1, $2, $3)
+      on conflict (merchant_id, document_id) do update set day = excluded.day`,
+    params,
+  );
 }
-
-const KNOWN_COUNT = defineInsert({
-  table: 'statistics_days',
-  columns: { merchant_id: 'bigint', day: 'text', what: 'text', number: 'bigint', count: 'bigint' },
-  onConflict: '(merchant_id, day, what, number) do update set count = statistics_days.count + 1',
-});
-const USED = defineInsert({
-  table: 'document_uses',
-  columns: { merchant_id: 'bigint', document_id: 'bigint', day: 'text' },
-  onConflict: '(merchant_id, document_id) do update set day = excluded.day',
-  // Only the first question of a day writes: an update of the same row would make others wait.
-  unless: `select 1 from document_uses u
-    where u.merchant_id = r.merchant_id and u.document_id = r.document_id and u.day >= r.day`,
-});
 
 async function removeUnjudged(queries: Queries, merchantId: MerchantId): Promise<void> {
   await queries.run(
@@ -169,44 +155,26 @@ export function findRecognised(
 }
 
 /** Writes the outcome of an ask. */
-export const judgeSteps = (
+export async function judge(
+  tx: Queries,
   merchantId: MerchantId,
   { id, outcome, author, at }: { id: number; outcome: Outcome; author: Author; at: Date },
-): Step[] => [
-  {
-    shape: JUDGED,
-    values: [
-      {
-        ...{ merchant_id: merchantId, id, outcome },
-        ...{ user_id: author.userId, key_id: author.keyId, at: at.toISOString() },
-      },
-    ],
-  },
-  { shape: EVIDENCE, values: [{ merchant_id: merchantId, version: 1 }] },
-];
+): Promise<void> {
+  await tx.write(
+    `update recognitions set outcome = $3, judged_by = $4, judged_by_key = $5, judged_at = $6, unjudged_since = null
+      where merchant_id = $1 and id = $2 and outcome is null`,
+    [merchantId, id, outcome, author.userId, author.keyId, at.toISOString()],
+  );
+  await renewEvidence(tx, merchantId);
+}
 
-const JUDGED = defineChange({
-  do: 'update',
-  table: 'recognitions',
-  columns: {
-    merchant_id: 'bigint',
-    id: 'bigint',
-    outcome: 'text',
-    user_id: 'bigint',
-    key_id: 'bigint',
-    at: 'text',
-  },
-  set: `outcome = r.outcome, judged_by = r.user_id, judged_by_key = r.key_id, judged_at = r.at,
-    unjudged_since = null`,
-  where: 'recognitions.id = r.id and recognitions.outcome is null',
-});
-const EVIDENCE = defineInsert({
-  table: 'confidence',
-  columns: { merchant_id: 'bigint', version: 'bigint' },
-  onConflict: '(merchant_id) do update set version = confidence.version + 1',
-  // Answers of one merchant may share a statement.
-  merge: { version: 'max' },
-});
+/** What is learned from the outcomes is calculated again. */
+const renewEvidence = (tx: Queries, merchantId: MerchantId): Promise<void> =>
+  tx.write(
+    `insert into confidence (merchant_id, version) values ($1, 1)
+      on conflict (merchant_id) do update set version = confidence.version + 1`,
+    [merchantId],
+  );
 
 /** A person judges a known answer, or takes that back. Returns undefined if the merchant has no such answer. */
 export async function judgeKnown(
@@ -223,11 +191,7 @@ export async function judgeKnown(
     [merchantId, id, outcome, userId, keyId, outcome === null ? null : at.toISOString()],
   );
   if (rows.length === 0) return undefined;
-  await tx.run(
-    `insert into confidence (merchant_id, version) values ($1, 1)
-      on conflict (merchant_id) do update set version = confidence.version + 1`,
-    [merchantId],
-  );
+  await renewEvidence(tx, merchantId);
   return tx.one(`${KNOWN} where r.merchant_id = $1 and r.id = $2`, [merchantId, id]);
 }
 

@@ -8,8 +8,6 @@ import { stemsOf } from '../search/words.ts';
 
 /** Of one document. */
 export const WORDINGS_MAX = 100;
-/** SQLite accepts 32,766 parameters. */
-const INSERTED_AT_ONCE = 1000;
 
 interface NewWording {
   text: string;
@@ -97,10 +95,7 @@ export async function insertWordings(
       ...{ user_id: author?.userId ?? null, key_id: author?.keyId ?? null, created_at: at.toISOString() },
     })),
   );
-  for (let from = 0; from < rows.length; from += INSERTED_AT_ONCE)
-    await insertRows(tx, 'document_wordings', rows.slice(from, from + INSERTED_AT_ONCE), {
-      reference: USER_ID,
-    });
+  await insertRows(tx, 'document_wordings', rows, { reference: USER_ID });
 }
 
 /** False if the document has no such wording. */

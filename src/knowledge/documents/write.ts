@@ -10,13 +10,21 @@ import type { Content } from './texts.ts';
 import { insertVersions, type Origin } from './versions.ts';
 import { readWordings } from './wordingRows.ts';
 
+/** Adds a document with its first version. `id` is a new number, if it is known before. */
 export async function createDocument(
   tx: Queries,
   merchantId: MerchantId,
   content: Content,
   origin: Origin,
+  id?: number,
 ): Promise<Document> {
-  const [document] = await createDocuments(tx, merchantId, [content], origin);
+  const [document] = await createDocuments(
+    tx,
+    merchantId,
+    [content],
+    origin,
+    id === undefined ? undefined : [id],
+  );
   return document!;
 }
 
@@ -26,16 +34,22 @@ export async function createDocuments(
   merchantId: MerchantId,
   contents: readonly Content[],
   origin: Origin,
+  newIds?: readonly number[],
 ): Promise<Document[]> {
+  if (contents.length === 0) return [];
+  const ids = newIds ?? (await tx.newIds('documents', contents.length));
   const time = origin.at.toISOString();
-  const rows = contents.map(({ title, body }) => {
-    const [titleWords, words, wordForms] = wordColumns({ title, body });
+  const documents = contents.map(({ title, body }, index) => ({
+    ...{ id: ids[index]!, title, body, version: 1, created_at: time, updated_at: time },
+  }));
+  const rows = documents.map((document) => {
+    const [titleWords, words, wordForms] = wordColumns(document);
     return {
-      ...{ merchant_id: merchantId, title, body, created_at: time, updated_at: time },
+      ...{ merchant_id: merchantId, ...document },
       ...{ title_words: titleWords, words, word_forms: wordForms },
     };
   });
-  const documents = await insertRows<Document>(tx, 'documents', rows, { returning: FIELDS });
+  await insertRows(tx, 'documents', rows);
   await insertVersions(tx, merchantId, documents, origin);
   await logChange(tx, merchantId, documents, 'created', origin);
   return documents;

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import { UNDO_SECONDS_MAX } from '../../contract/notifications.ts';
 import type { Queries, Reads } from '../../database/database.ts';
-import type { Decided, Settled } from './effects.ts';
 import type { Hold } from './mark.ts';
+import type { Decided, Settled } from './perform.ts';
 
 interface HeldAnswer {
   decision: Decided;

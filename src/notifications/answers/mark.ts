@@ -1,6 +1,5 @@
 import type { Author, MerchantId } from '../../contract/ids.ts';
-import { erasedAtOf } from '../../conversations/columns.ts';
-import { type Change, defineChange } from '../../database/chain.ts';
+import type { Queries } from '../../database/database.ts';
 
 /** An answer to a notification. */
 interface Mark {
@@ -17,64 +16,23 @@ export interface Hold {
   held: string;
 }
 
-/**
- * If several answers arrive at the same time, exactly one finds the notification still requested. Nobody answers a
- * customer who is being erased.
- */
-export const markAnswered = (merchantId: MerchantId, id: number, mark: Mark): Change => ({
-  shape: ANSWERED,
-  values: [rowOf(merchantId, id, mark)],
-});
+/** Answers a notification that the caller has locked, and found requested. */
+export const markAnswered = (
+  tx: Queries,
+  merchantId: MerchantId,
+  id: number,
+  { answer, answeredBy: { userId, keyId }, at, hold }: Mark,
+): Promise<void> =>
+  tx.write(
+    `update notifications set status = 'answered', answer = $3, answered_by = $4, answered_by_key = $5,
+        updated_at = $6, undo_until = $7, held = $8
+      where merchant_id = $1 and id = $2`,
+    [merchantId, id, answer, userId, keyId, at.toISOString(), hold?.until ?? null, hold?.held ?? null],
+  );
 
-/** The same for a question that is no longer asked: nothing goes to the customer. */
-export const markCancelled = (merchantId: MerchantId, id: number, mark: Mark): Change => ({
-  shape: CANCELLED,
-  values: [rowOf(merchantId, id, mark)],
-});
-
-const rowOf = (merchantId: MerchantId, id: number, { answer, answeredBy, at, hold }: Mark) => ({
-  merchant_id: merchantId,
-  id,
-  answer,
-  answered_by: answeredBy.userId,
-  key_id: answeredBy.keyId,
-  at: at.toISOString(),
-  undo_until: hold?.until ?? null,
-  held: hold?.held ?? null,
-});
-
-const answeredIf = (where: string) =>
-  defineChange({
-    do: 'update',
-    table: 'notifications',
-    columns: {
-      merchant_id: 'bigint',
-      id: 'bigint',
-      answer: 'text',
-      answered_by: 'bigint',
-      key_id: 'bigint',
-      at: 'text',
-      undo_until: 'text',
-      held: 'text',
-    },
-    set: `status = 'answered', answer = r.answer, answered_by = r.answered_by, answered_by_key = r.key_id,
-      updated_at = r.at, undo_until = r.undo_until, held = r.held`,
-    where: `notifications.id = r.id and notifications.status = 'requested' ${where}`,
-  });
-const IS_NOT_ERASED = `and ${erasedAtOf('notifications', 'r.merchant_id')} is null`;
-const ANSWERED = answeredIf(IS_NOT_ERASED);
-const CANCELLED = answeredIf('');
-
-/** Ends a hold. Only one of many, or a person who takes the answer back, finds the answer still held. */
-export const markReleased = (merchantId: MerchantId, id: number, held: string): Change => ({
-  shape: RELEASED,
-  values: [{ merchant_id: merchantId, id, held }],
-});
-
-const RELEASED = defineChange({
-  do: 'update',
-  table: 'notifications',
-  columns: { merchant_id: 'bigint', id: 'bigint', held: 'text' },
-  set: 'undo_until = null, held = null',
-  where: `notifications.id = r.id and notifications.held = r.held ${IS_NOT_ERASED}`,
-});
+/** Ends the hold of an answer, in a notification that the caller has locked. */
+export const markReleased = (tx: Queries, merchantId: MerchantId, id: number): Promise<void> =>
+  tx.write('update notifications set undo_until = null, held = null where merchant_id = $1 and id = $2', [
+    merchantId,
+    id,
+  ]);

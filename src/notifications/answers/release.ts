@@ -1,15 +1,14 @@
 import type { Logger } from 'pino';
 import { namedAuthor } from '../../auth/columns.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import { CHANGES, type Database, type Transaction } from '../../database/database.ts';
+import { CHANGES, type Database } from '../../database/database.ts';
 import { createHoldCheck } from '../../database/sendingHold.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
 import { recipientOf } from '../recipient.ts';
-import { findNotification } from '../store.ts';
-import { performAnswer, type Settled } from './effects.ts';
 import { type DueAnswer, findDueMerchants, listDue, postpone, readHeld } from './held.ts';
 import { findLesson } from './lessons.ts';
 import { markReleased } from './mark.ts';
+import { lockWithNewIds, performAnswer, type Settled } from './perform.ts';
 
 const LOOK_EVERY_MS = 500;
 const MERCHANTS_AT_ONCE = 100;
@@ -106,24 +105,25 @@ async function release(
   due: DueAnswer,
 ): Promise<boolean> {
   const { decision, author: writer, at, recipient: chosen, together } = readHeld(due);
-  const perform = async (queries: Database | Transaction, known?: number) => {
-    const notification = await findNotification(queries, { merchantId, id: due.id, author: writer });
-    // The customer is being erased: nothing is sent or learned any more.
-    if (!notification || notification.erased_at !== null) return false;
+  return database.transaction(async (tx) => {
+    const isLearnedTogether =
+      together && decision.send !== 'nothing' && decision.learn && decision.documentId === undefined;
+    // Two at the same time would make two documents.
+    if (isLearnedTogether) await tx.lock(`answer many ${merchantId}`);
+    const { notification, newIds } = await lockWithNewIds(tx, { merchantId, id: due.id, author: writer });
+    // Or the customer is being erased: nothing is sent or learned any more.
+    if (notification?.held !== due.held || notification.erased_at !== null) return false;
     // If another one of them has made the document, this one only adds its question.
+    const known = isLearnedTogether
+      ? await findLesson(tx, merchantId, together, decision.content)
+      : undefined;
     const { teach: _, ...untaught } = { teach: undefined, ...decision };
     const decided = known === undefined ? decision : { ...untaught, documentId: known };
     const recipient = recipientOf(chosen, notification, outbox.defaultCountry);
     const { author } = namedAuthor(writer, notification.author_name);
+    await markReleased(tx, merchantId, due.id);
     const settled: Settled = { notification, decision: decided, author, at: new Date(at), recipient };
-    const mark = markReleased(merchantId, due.id, due.held);
-    return (await performAnswer(queries, outbox, merchantId, mark, settled)).won;
-  };
-  if (!together || decision.send === 'nothing' || !decision.learn || decision.documentId !== undefined)
-    return perform(database);
-  return database.transaction(async (tx) => {
-    // Two at the same time would make two documents.
-    await tx.lock(`answer many ${merchantId}`);
-    return perform(tx, await findLesson(tx, merchantId, together, decision.content));
+    await performAnswer(tx, outbox, settled, newIds);
+    return true;
   });
 }

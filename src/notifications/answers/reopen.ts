@@ -1,24 +1,10 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import { defineChange } from '../../database/chain.ts';
-import type { Database } from '../../database/database.ts';
+import type { Database, Queries } from '../../database/database.ts';
 import { isCancelled, isPending, notificationNotFound, tooLate } from '../../errors.ts';
-import { eventsStep } from '../../events/record.ts';
+import { logEvents } from '../../events/record.ts';
 import { CANCELLED } from '../asks/end.ts';
-import { waitAgainStep } from '../asks/store.ts';
+import { reopenAsk } from '../asks/store.ts';
 import { notificationEvent, type Told } from '../event.ts';
-
-/** Makes a notification pending again. Only one of many finds it `where` it must be. */
-const reopenedIf = (where: string) =>
-  defineChange({
-    do: 'update',
-    table: 'notifications',
-    columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
-    set: `status = 'requested', answer = null, answered_by = null, answered_by_key = null, undo_until = null,
-      held = null, updated_at = r.at`,
-    where: `notifications.id = r.id and notifications.status = 'answered' and ${where}`,
-  });
-const HELD = reopenedIf('undo_until is not null');
-const RESOLVED = reopenedIf(`undo_until is null and outcome = 'resolved' and answer <> '${CANCELLED}'`);
 
 /**
  * Takes an answer back while it is held: nobody has heard of it. Or reopens a notification that was resolved without a
@@ -30,31 +16,40 @@ export async function reopen(
   id: number,
   at: Date,
 ): Promise<void> {
-  const values = [{ merchant_id: merchantId, id, at: at.toISOString() }];
-  const takenBack = await database.chain({ gate: { shape: HELD, values }, steps: [] }, merchantId);
-  if (takenBack.length > 0) return;
-  const found = await findTold(database, merchantId, id);
-  if (!found) throw notificationNotFound();
-  const resolved = await database.chain(
-    {
-      gate: { shape: RESOLVED, values },
-      steps: [
-        waitAgainStep(merchantId, id),
-        eventsStep(merchantId, [notificationEvent(found, 'reopened', at)]),
-      ],
-    },
-    merchantId,
+  if (await markRequested(database, merchantId, id, { at, where: 'undo_until is not null' })) return;
+  const isReopened = await database.transaction(async (tx) => {
+    const reopened = await markRequested(tx, merchantId, id, {
+      at,
+      where: `undo_until is null and outcome = 'resolved' and answer <> '${CANCELLED}'`,
+    });
+    if (!reopened) return false;
+    await reopenAsk(tx, merchantId, id);
+    await logEvents(tx, merchantId, [notificationEvent(reopened, 'reopened', at)]);
+    return true;
+  });
+  if (isReopened) return;
+  const now = await database.one<{ outcome: string | null }>(
+    'select outcome from notifications where merchant_id = $1 and id = $2',
+    [merchantId, id],
   );
-  if (resolved.length > 0) return;
-  // Somebody else may have reopened it since.
-  const now = await findTold(database, merchantId, id);
   if (!now) throw notificationNotFound();
   if (now.outcome === null) throw isPending();
   throw now.outcome === 'answered' ? tooLate() : isCancelled();
 }
 
-const findTold = (database: Database, merchantId: MerchantId, id: number) =>
-  database.one<Told & { outcome: string | null }>(
-    'select id, conversation_id, notification_type, outcome from notifications where merchant_id = $1 and id = $2',
-    [merchantId, id],
+/** Makes a notification pending again. Only one of many finds it `where` it must be. */
+async function markRequested(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+  { at, where }: { at: Date; where: string },
+): Promise<Told | undefined> {
+  const [row] = await queries.run<Told>(
+    `update notifications set status = 'requested', answer = null, answered_by = null, answered_by_key = null,
+        undo_until = null, held = null, updated_at = $3
+      where merchant_id = $1 and id = $2 and status = 'answered' and ${where}
+      returning id, conversation_id, notification_type`,
+    [merchantId, id, at.toISOString()],
   );
+  return row;
+}

@@ -7,7 +7,7 @@ import { findTaughtDocument, titleOf } from '../../knowledge/teach.ts';
 import { isPersonal } from '../groups/personal.ts';
 import { KINDS } from '../kinds.ts';
 import { findNotification } from '../store.ts';
-import { askedIn } from './effects.ts';
+import { askedIn } from './perform.ts';
 
 /** A document keeps what it has, unless the person decides otherwise. */
 export async function proposeTeaching(

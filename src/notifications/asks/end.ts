@@ -2,11 +2,11 @@ import { recordEvent, type Who } from '../../audit/record.ts';
 import { namedAuthor } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Database, Transaction } from '../../database/database.ts';
-import { eventsStep, logEvents } from '../../events/record.ts';
-import { markCancelled } from '../answers/mark.ts';
-import { notificationEvent, type Told } from '../event.ts';
-import { findNotification, lockNotification, touchNotification } from '../store.ts';
-import { endAskStep } from './endStep.ts';
+import { logEvents } from '../../events/record.ts';
+import { markAnswered } from '../answers/mark.ts';
+import { notificationEvent } from '../event.ts';
+import { lockNotification, touchNotification } from '../store.ts';
+import { endAsk } from './store.ts';
 
 /** The two ways in which an assistant stops waiting, and what its notification shows of them. */
 
@@ -20,21 +20,13 @@ export async function cancel(
   id: number,
   { author, who, at }: { author: Author; who: Who; at: Date },
 ): Promise<boolean> {
-  const notification = await findNotification(tx, { merchantId, id, author });
-  if (!notification) return false;
+  const notification = await lockNotification(tx, { merchantId, id, author });
+  if (notification?.status !== 'requested') return false;
   const by = notification.author_name;
-  const rows = await tx.chain({
-    gate: markCancelled(merchantId, id, {
-      answer: CANCELLED,
-      answeredBy: namedAuthor(author, by).author,
-      at,
-    }),
-    steps: [
-      endAskStep(merchantId, id, { status: 'cancelled', by, at }),
-      eventsStep(merchantId, [notificationEvent(notification, 'cancelled', at)]),
-    ],
-  });
-  if (rows.length === 0) return false;
+  const { author: answeredBy } = namedAuthor(author, by);
+  await markAnswered(tx, merchantId, id, { answer: CANCELLED, answeredBy, at });
+  await endAsk(tx, merchantId, id, { status: 'cancelled', by, at });
+  await logEvents(tx, merchantId, [notificationEvent(notification, 'cancelled', at)]);
   const about = { notification_id: id };
   await recordEvent(tx, { what: 'notification.cancelled', merchantId, who, at, about });
   return true;
@@ -44,13 +36,8 @@ export async function cancel(
 export function expire(database: Database, merchantId: MerchantId, id: number, at: Date): Promise<boolean> {
   return database.transaction(async (tx) => {
     // Several processes may look at it at this moment: what follows sees what the one before has done.
-    if (!(await lockNotification(tx, merchantId, id))) return false;
-    const pending = await tx.one<Told>(
-      `select id, conversation_id, notification_type from notifications
-        where merchant_id = $1 and id = $2 and status = 'requested'`,
-      [merchantId, id],
-    );
-    if (!pending) return false;
+    const pending = await lockNotification(tx, { merchantId, id });
+    if (pending?.status !== 'requested') return false;
     // Not if the customer has asked again meanwhile.
     const expired = await tx.run(
       `update asks set status = 'expired'

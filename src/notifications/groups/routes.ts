@@ -64,7 +64,7 @@ export function groupRoutes({
     const merchantId = merchantOf(request);
     const id = idOf(request);
     await database.transaction(async (tx) => {
-      if (!(await lockNotification(tx, merchantId, id))) throw notificationNotFound();
+      if (!(await lockNotification(tx, { merchantId, id }))) throw notificationNotFound();
       const at = now();
       await change(tx, id, at);
       await touchNotification(tx, merchantId, id, at);

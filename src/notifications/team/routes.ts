@@ -205,7 +205,7 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
         const id = idOf(request);
         const { note } = await writeOnce(request, reply, (queries) =>
           inTransaction(queries, async (tx) => {
-            if (!(await lockNotification(tx, merchantId, id))) throw notificationNotFound();
+            if (!(await lockNotification(tx, { merchantId, id }))) throw notificationNotFound();
             const given = readNote(request.body);
             const mentions = mentionedIn(given, await listPeople(tx, merchantId));
             await storage.reserve(tx, merchantId, noteBytes(given.text));

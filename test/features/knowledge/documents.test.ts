@@ -137,7 +137,7 @@ onEachEngine('a document', (engine) => {
   });
 
   it('gets the same 404 if it is another merchant’s, deleted, missing, or its id is invalid', async () => {
-    const foreign = (await teach({}, other)).documentId;
+    const foreign = (await teach({}, other))!.documentId;
     const before = (await other.get(`/knowledge/${foreign}`)).text;
     const deleted = await make();
     await call('DELETE', String(deleted));

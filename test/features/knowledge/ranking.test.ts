@@ -95,13 +95,11 @@ onEachEngine('documents that answer a question', (engine) => {
 });
 
 onEachEngine('suggestions for a notification', (engine) => {
-  const { shop, other, deskbell, teach, importAll } = useKnowledge(engine);
+  const { shop, other, deskbell, make, importAll } = useKnowledge(engine);
   /** An answer that is remembered without a document. */
   const remember = async (question: string, answer: string, id?: number) => {
     const notificationId = id ?? (await shop.raise('x'));
-    await deskbell.database.chain({
-      steps: [rememberAnswered(shop.id, { notificationId, question, answer })],
-    });
+    await rememberAnswered(deskbell.database, shop.id, { notificationId, question, answer });
     return notificationId;
   };
   const suggestionsFor = async (question: string | number, query = ''): Promise<Suggestion[]> => {
@@ -132,7 +130,7 @@ onEachEngine('suggestions for a notification', (engine) => {
   it('show an answer that became a document only once', async () => {
     const question = 'Which water suits tasting kits?';
     const notificationId = await remember(question, 'Soft water.');
-    const { documentId } = await teach({ question, answer: 'Soft water.', notificationId });
+    const documentId = await make({ question, answer: 'Soft water.', notificationId });
     assert.deepEqual(
       (await suggestionsFor(question)).map(({ kind, id, score }) => [kind, id, score]),
       [['document', documentId, 1]],

@@ -1,5 +1,4 @@
 import type { MerchantId } from '../../../contract/ids.ts';
-import { defineInsert } from '../../../database/chain.ts';
 import type { Engine, Queries } from '../../../database/database.ts';
 import { inSelect } from '../../../database/ids.ts';
 import { insertRows } from '../../../database/insert.ts';
@@ -36,27 +35,18 @@ export async function addDeliveredMessage(
   { merchantId, recipient, content, key }: Outgoing,
   at: Date,
 ): Promise<void> {
-  const values = [
-    {
-      ...{ merchant_id: merchantId, phone: recipient, from_customer: 0, content },
-      ...{ delivery_key: key, at: at.toISOString() },
-    },
-  ];
-  await queries.chain({ steps: [{ shape: DELIVERED, values }] }, merchantId);
+  await insertRows(
+    queries,
+    'simulator_messages',
+    [
+      {
+        ...{ merchant_id: merchantId, phone: recipient, from_customer: 0, content },
+        ...{ delivery_key: key, at: at.toISOString() },
+      },
+    ],
+    { onConflict: 'do nothing' },
+  );
 }
-
-const DELIVERED = defineInsert({
-  table: 'simulator_messages',
-  columns: {
-    merchant_id: 'bigint',
-    phone: 'text',
-    from_customer: 'integer',
-    content: 'text',
-    delivery_key: 'text',
-    at: 'text',
-  },
-  onConflict: 'do nothing',
-});
 
 interface NewMessage {
   phone: string;

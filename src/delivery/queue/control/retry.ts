@@ -4,8 +4,8 @@ import type { Queries } from '../../../database/database.ts';
 import { ownIdIn } from '../../../database/ids.ts';
 import type { CountryCode } from '../../phone.ts';
 import { readAddress } from '../enqueue.ts';
-import { type DeliveryEvent, historyStep } from '../events.ts';
-import { type DeliveryState, isNotErased, NOT_TAKEN_BACK, queueStep, TAKEN_BACK } from '../table.ts';
+import { type DeliveryEvent, insertHistory } from '../events.ts';
+import { type DeliveryState, isNotErased, makeQueueDue, NOT_TAKEN_BACK, TAKEN_BACK } from '../table.ts';
 
 /** Sending again by hand. It leaves an audit event, like the other manual changes. */
 
@@ -84,8 +84,8 @@ export async function requeue(
   const done = await putBack(tx, merchantId, rows, countries, at);
   if (done.queued.length > 0) {
     const time = at.toISOString();
-    const history = historyStep(merchantId, sentAgain(done.queued, time));
-    await tx.chain({ steps: [history, queueStep(merchantId, time)] });
+    await insertHistory(tx, merchantId, sentAgain(done.queued, time));
+    await makeQueueDue(tx, merchantId, time);
   }
   return done;
 }
