@@ -13,8 +13,8 @@ import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
 import { enqueueEvents } from '../delivery/queue/endpointEvents.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
-import { invalid, noDevices, required, TOKEN_ERRORS, tooManyDevices } from '../errors.ts';
-import { describeRoute } from '../http/openapi.ts';
+import { invalid, noDevices, required, tooManyDevices } from '../errors.ts';
+import { route } from '../http/openapi.ts';
 import type { Vault } from '../secrets.ts';
 import { alertDelivery } from './dispatch.ts';
 import { followEvents } from './positions.ts';
@@ -56,34 +56,25 @@ export function alertRoutes(parts: AlertRouteParts): FastifyPluginAsyncTypebox {
 
     app.get(
       '/key',
-      {
-        schema: {
-          ...describeRoute('alerts', 'Get the key for subscriptions', {
-            operationId: 'getAlertKey',
-            description: 'A browser needs it to subscribe to alerts of this server.',
-            errors: TOKEN_ERRORS,
-          }),
-          response: { 200: AlertKey },
-        },
-      },
+      route('alerts', 'Get the key for subscriptions', {
+        operationId: 'getAlertKey',
+        description: 'A browser needs it to subscribe to alerts of this server.',
+        response: { 200: AlertKey },
+      }),
       async () => ({ public_key: (await vapidKeys()).publicKey }),
     );
 
     app.put(
       '/subscriptions',
-      {
-        schema: {
-          ...describeRoute('alerts', 'Send alerts to this browser', {
-            operationId: 'addSubscription',
-            description:
-              `A person can have ${SUBSCRIPTIONS_MAX} browsers. One that is known already is replaced. It ends with the ` +
-              'session, and when the browser says so.',
-            errors: [...TOKEN_ERRORS, endpointInvalid(), keysInvalid(), tooManyDevices(SUBSCRIPTIONS_MAX)],
-          }),
-          body: SubscriptionBody,
-          response: { 200: MessageOf('This browser gets alerts.') },
-        },
-      },
+      route('alerts', 'Send alerts to this browser', {
+        operationId: 'addSubscription',
+        description:
+          `A person can have ${SUBSCRIPTIONS_MAX} browsers. One that is known already is replaced. It ends with the ` +
+          'session, and when the browser says so.',
+        errors: [endpointInvalid(), keysInvalid(), tooManyDevices(SUBSCRIPTIONS_MAX)],
+        body: SubscriptionBody,
+        response: { 200: MessageOf('This browser gets alerts.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const { userId, sessionId } = personOf(request);
@@ -99,17 +90,13 @@ export function alertRoutes(parts: AlertRouteParts): FastifyPluginAsyncTypebox {
 
     app.delete(
       '/subscriptions',
-      {
-        schema: {
-          ...describeRoute('alerts', 'Send no more alerts to this browser', {
-            operationId: 'removeSubscription',
-            description: 'What waits for it is not sent any more. It is no error if it gets none.',
-            errors: [...TOKEN_ERRORS, required('endpoint'), endpointInvalid()],
-          }),
-          body: EndpointBody,
-          response: { 200: MessageOf('This browser gets no alerts.') },
-        },
-      },
+      route('alerts', 'Send no more alerts to this browser', {
+        operationId: 'removeSubscription',
+        description: 'What waits for it is not sent any more. It is no error if it gets none.',
+        errors: [required('endpoint'), endpointInvalid()],
+        body: EndpointBody,
+        response: { 200: MessageOf('This browser gets no alerts.') },
+      }),
       async (request) => {
         await unsubscribe(database, vault, merchantOf(request), userOf(request), endpointIn(request.body));
         return { message: 'This browser gets no alerts.' };
@@ -118,16 +105,11 @@ export function alertRoutes(parts: AlertRouteParts): FastifyPluginAsyncTypebox {
 
     app.get(
       '/settings',
-      {
-        schema: {
-          ...describeRoute('alerts', 'Get your alert settings', {
-            operationId: 'getAlertSettings',
-            description: 'What you are told of, and how.',
-            errors: TOKEN_ERRORS,
-          }),
-          response: { 200: AlertSettings },
-        },
-      },
+      route('alerts', 'Get your alert settings', {
+        operationId: 'getAlertSettings',
+        description: 'What you are told of, and how.',
+        response: { 200: AlertSettings },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const userId = userOf(request);
@@ -137,21 +119,13 @@ export function alertRoutes(parts: AlertRouteParts): FastifyPluginAsyncTypebox {
 
     app.patch(
       '/settings',
-      {
-        schema: {
-          ...describeRoute('alerts', 'Change your alert settings', {
-            operationId: 'changeAlertSettings',
-            description: 'Only the fields that are given.',
-            errors: [
-              ...TOKEN_ERRORS,
-              invalid('email_after_minutes', 'email_after_minutes must be integer'),
-              timeZoneInvalid(),
-            ],
-          }),
-          body: AlertSettingsChange,
-          response: { 200: AlertSettings },
-        },
-      },
+      route('alerts', 'Change your alert settings', {
+        operationId: 'changeAlertSettings',
+        description: 'Only the fields that are given.',
+        errors: [invalid('email_after_minutes', 'email_after_minutes must be integer'), timeZoneInvalid()],
+        body: AlertSettingsChange,
+        response: { 200: AlertSettings },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const userId = userOf(request);
@@ -167,16 +141,12 @@ export function alertRoutes(parts: AlertRouteParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/test',
-      {
-        schema: {
-          ...describeRoute('alerts', 'Send yourself a test alert', {
-            operationId: 'sendTestAlert',
-            description: 'To all your browsers, also in quiet hours.',
-            errors: [...TOKEN_ERRORS, noDevices()],
-          }),
-          response: { 200: MessageOf('A test alert is on its way.') },
-        },
-      },
+      route('alerts', 'Send yourself a test alert', {
+        operationId: 'sendTestAlert',
+        description: 'To all your browsers, also in quiet hours.',
+        errors: [noDevices()],
+        response: { 200: MessageOf('A test alert is on its way.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const ids = await listOwn(database, merchantId, userOf(request));
@@ -193,17 +163,12 @@ export function alertRoutes(parts: AlertRouteParts): FastifyPluginAsyncTypebox {
 
     app.put(
       '/looked',
-      {
-        schema: {
-          ...describeRoute('alerts', 'Say that you look at the inbox', {
-            operationId: 'noteLooked',
-            description:
-              'The dashboard sends it while somebody looks. E-mails are only about questions that nobody has seen.',
-            errors: TOKEN_ERRORS,
-          }),
-          response: { 200: MessageOf('Noted.') },
-        },
-      },
+      route('alerts', 'Say that you look at the inbox', {
+        operationId: 'noteLooked',
+        description:
+          'The dashboard sends it while somebody looks. E-mails are only about questions that nobody has seen.',
+        response: { 200: MessageOf('Noted.') },
+      }),
       async (request) => {
         // For people only.
         userOf(request);

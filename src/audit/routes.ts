@@ -4,10 +4,11 @@ import { AuditEventList, AuditQuery } from '../contract/audit.ts';
 import { EVENT_NAMES, type EventName } from '../contract/auditEvents.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
-import { invalid, ownerRequired, TOKEN_ERRORS } from '../errors.ts';
+import { invalid, ownerRequired } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
 import { cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
 import { auditEventOf, type EventFilter, listEvents } from './store.ts';
 
 interface AuditParts {
@@ -23,22 +24,18 @@ const LIMIT_DEFAULT = 50;
 export function auditRoutes({ database, requireOwner, merchantOf }: AuditParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireOwner(app);
+    checkNothing(app);
 
     app.get(
       '/audit',
-      {
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('audit', 'List audit events', {
-            operationId: 'listAuditEvents',
-            headers: ['Link'],
-            description: `Who did what, from where and when, newest first, ${LIMIT_DEFAULT} a page. \`Link\` leads to the next page. Only for owners.`,
-            errors: [...TOKEN_ERRORS, ownerRequired(), whatInvalid()],
-          }),
-          querystring: AuditQuery,
-          response: { 200: AuditEventList },
-        },
-      },
+      route('audit', 'List audit events', {
+        operationId: 'listAuditEvents',
+        responseHeaders: ['Link'],
+        description: `Who did what, from where and when, newest first, ${LIMIT_DEFAULT} a page. \`Link\` leads to the next page. Only for owners.`,
+        errors: [ownerRequired(), whatInvalid()],
+        querystring: AuditQuery,
+        response: { 200: AuditEventList },
+      }),
       async (request, reply) => {
         const filter = readQuery(request.query as Record<string, unknown>);
         // One more than requested shows whether there is a next page.

@@ -10,9 +10,10 @@ import {
 } from '../contract/conversations.ts';
 import { WriteHeaders } from '../contract/notifications.ts';
 import { CHANGES, inTransaction } from '../database/database.ts';
-import { conversationNotFound, invalid, required, TOKEN_ERRORS } from '../errors.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { conversationNotFound, invalid, required } from '../errors.ts';
+import { route } from '../http/openapi.ts';
 import { collectPage, cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
 import {
   bytesOf,
   type Entry,
@@ -34,34 +35,28 @@ type Parts = Pick<ConversationParts, 'database' | 'storage' | 'writeOnce' | 'now
 export function messageRoutes({ database, storage, writeOnce, now }: Parts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.post(
       '/:conversation_id/messages',
-      {
-        config: { scopes: ['ask'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'Record messages', {
-            operationId: 'recordMessages',
-            headers: ['Idempotency-Replayed'],
-            description:
-              `What customer and assistant said: one message, or up to ${MESSAGES_AT_ONCE_MAX}, all or nothing. A ` +
-              '`message_id` that this conversation has is not stored again. Nothing is sent to the customer.',
-            errors: [
-              ...TOKEN_ERRORS,
-              conversationNotFound(),
-              countInvalid(),
-              required('messages[0].text'),
-              invalid('at', 'at must not be in the future'),
-              ...WRITE_ERRORS,
-            ],
-          }),
-          params: parameterSchema('conversation_id'),
-          headers: WriteHeaders,
-          body: MessagesBody,
-          response: { 200: MessagesStored },
-        },
-      },
+      route('conversations', 'Record messages', {
+        operationId: 'recordMessages',
+        scopes: ['ask'],
+        responseHeaders: ['Idempotency-Replayed'],
+        description:
+          `What customer and assistant said: one message, or up to ${MESSAGES_AT_ONCE_MAX}, all or nothing. A ` +
+          '`message_id` that this conversation has is not stored again. Nothing is sent to the customer.',
+        errors: [
+          conversationNotFound(),
+          countInvalid(),
+          required('messages[0].text'),
+          invalid('at', 'at must not be in the future'),
+          ...WRITE_ERRORS,
+        ],
+        headers: WriteHeaders,
+        body: MessagesBody,
+        response: { 200: MessagesStored },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const id = conversationIdOf(request);
@@ -81,22 +76,16 @@ export function messageRoutes({ database, storage, writeOnce, now }: Parts): Fas
 
     app.get(
       '/:conversation_id/messages',
-      {
-        config: { scopes: ['ask', 'notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'List messages', {
-            operationId: 'listMessages',
-            description:
-              'The thread, oldest first: the messages that were recorded, those that the customer wrote to the channel, ' +
-              `and what Deskbell sent with its state. ${PAGE_DEFAULT} a page, or fewer if they are long.`,
-            errors: [...TOKEN_ERRORS, conversationNotFound(), cursorInvalid(CURSOR_SOURCE)],
-          }),
-          params: parameterSchema('conversation_id'),
-          querystring: ThreadQuery,
-          response: { 200: Thread },
-        },
-      },
+      route('conversations', 'List messages', {
+        operationId: 'listMessages',
+        scopes: ['ask', 'notifications:read'],
+        description:
+          'The thread, oldest first: the messages that were recorded, those that the customer wrote to the channel, ' +
+          `and what Deskbell sent with its state. ${PAGE_DEFAULT} a page, or fewer if they are long.`,
+        errors: [conversationNotFound(), cursorInvalid(CURSOR_SOURCE)],
+        querystring: ThreadQuery,
+        response: { 200: Thread },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const id = conversationIdOf(request);

@@ -21,10 +21,10 @@ import {
   invalid,
   required,
   storageFull,
-  TOKEN_ERRORS,
 } from '../errors.ts';
 import { readId, readIds } from '../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
+import { checkNothing } from '../http/schemas.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { countryOf } from '../merchants/store.ts';
 import { checkConversation } from './rules.ts';
@@ -64,24 +64,22 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
 
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.get(
       '/',
       {
-        config: { scopes: ['ask', 'notifications:read'] },
         prefixTrailingSlash: 'slash',
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'List conversations', {
-            operationId: 'listConversations',
-            description:
-              `The merchant’s conversations, newest first: those in \`ids\`, or the newest ${CONVERSATIONS_MAX}. ` +
-              'Ids that do not belong to the merchant are left out. With `reference`, the list has one or none.',
-            errors: [...TOKEN_ERRORS, idsInvalid(), referenceInvalid()],
-          }),
+        ...route('conversations', 'List conversations', {
+          operationId: 'listConversations',
+          scopes: ['ask', 'notifications:read'],
+          description:
+            `The merchant’s conversations, newest first: those in \`ids\`, or the newest ${CONVERSATIONS_MAX}. ` +
+            'Ids that do not belong to the merchant are left out. With `reference`, the list has one or none.',
+          errors: [idsInvalid(), referenceInvalid()],
           querystring: ConversationQuery,
           response: { 200: ConversationList },
-        },
+        }),
       },
       async (request) => {
         const merchantId = merchantOf(request);
@@ -99,19 +97,13 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
 
     app.get(
       '/:conversation_id',
-      {
-        config: { scopes: ['ask', 'notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'Get a conversation', {
-            operationId: 'getConversation',
-            description: 'One conversation and its customer.',
-            errors: [...TOKEN_ERRORS, conversationNotFound()],
-          }),
-          params: parameterSchema('conversation_id'),
-          response: { 200: Conversation },
-        },
-      },
+      route('conversations', 'Get a conversation', {
+        operationId: 'getConversation',
+        scopes: ['ask', 'notifications:read'],
+        description: 'One conversation and its customer.',
+        errors: [conversationNotFound()],
+        response: { 200: Conversation },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const row = await store.findConversation(database, merchantId, conversationIdOf(request));
@@ -125,28 +117,23 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
       '/',
       {
         prefixTrailingSlash: 'slash',
-        config: { scopes: ['ask'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'Create or update a conversation', {
-            operationId: 'saveConversation',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Updates the merchant’s conversation with this `reference`, or creates one. Without a `reference` each ' +
-              'call creates one; an `Idempotency-Key` makes a repeated request safe for 24 hours.',
-            errors: [
-              ...TOKEN_ERRORS,
-              required('customer_name'),
-              invalid('customer_phone', 'customer_phone has too few digits for its country'),
-              // A repeated request whose customer was erased.
-              conversationNotFound(),
-              ...WRITE_ERRORS,
-            ],
-          }),
+        ...route('conversations', 'Create or update a conversation', {
+          operationId: 'saveConversation',
+          scopes: ['ask'],
+          responseHeaders: ['Idempotency-Replayed'],
+          description:
+            'Updates the merchant’s conversation with this `reference`, or creates one. Without a `reference` each ' +
+            'call creates one; an `Idempotency-Key` makes a repeated request safe for 24 hours.',
+          errors: [
+            required('customer_name'),
+            invalid('customer_phone', 'customer_phone has too few digits for its country'),
+            conversationNotFound(),
+            ...WRITE_ERRORS,
+          ],
           headers: WriteHeaders,
           body: ConversationBody,
           response: { 200: Conversation },
-        },
+        }),
       },
       async (request, reply) => {
         const merchantId = merchantOf(request);

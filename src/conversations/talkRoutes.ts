@@ -16,11 +16,10 @@ import {
   replyToInvalid,
   required,
   sentAlready,
-  TOKEN_ERRORS,
   windowClosed,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
 import { checkBodiesOnly } from '../http/schemas.ts';
 import { type ConversationParts, conversationIdOf, WRITE_ERRORS } from './routes.ts';
 import { reachOf, type SendParts, sendMessage } from './send.ts';
@@ -64,33 +63,27 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/:conversation_id/send',
-      {
-        config: { scopes: SCOPES },
-        schema: {
-          ...describeRoute('conversations', 'Write to the customer', {
-            operationId: 'sendMessage',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Sends a message to the customer of this conversation, without a question. If the reply window is closed, it is ' +
-              'sent in the merchant’s template, or refused if there is none. An `Idempotency-Key` makes a repeated ' +
-              'request safe for 24 hours.',
-            errors: [
-              ...TOKEN_ERRORS,
-              conversationNotFound(),
-              required('text'),
-              replyToInvalid(),
-              windowClosed('2026-01-14T09:30:00.000Z'),
-              customerUnreachable(),
-              customerChanged(),
-              ...WRITE_ERRORS,
-            ],
-          }),
-          params: parameterSchema('conversation_id'),
-          headers: WriteHeaders,
-          body: SendBody,
-          response: { 200: MessageQueued },
-        },
-      },
+      route('conversations', 'Write to the customer', {
+        operationId: 'sendMessage',
+        scopes: SCOPES,
+        responseHeaders: ['Idempotency-Replayed'],
+        description:
+          'Sends a message to the customer of this conversation, without a question. If the reply window is closed, it is ' +
+          'sent in the merchant’s template, or refused if there is none. An `Idempotency-Key` makes a repeated ' +
+          'request safe for 24 hours.',
+        errors: [
+          conversationNotFound(),
+          required('text'),
+          replyToInvalid(),
+          windowClosed('2026-01-14T09:30:00.000Z'),
+          customerUnreachable(),
+          customerChanged(),
+          ...WRITE_ERRORS,
+        ],
+        headers: WriteHeaders,
+        body: SendBody,
+        response: { 200: MessageQueued },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const conversationId = conversationIdOf(request);
@@ -114,19 +107,14 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
 
     app.delete(
       '/:conversation_id/sent/:delivery_id',
-      {
-        config: { scopes: SCOPES },
-        schema: {
-          ...describeRoute('conversations', 'Take a message back', {
-            operationId: 'takeMessageBack',
-            description:
-              'Takes back a message that was written with `send` and has not been sent yet, usually within its `undo_seconds`.',
-            errors: [...TOKEN_ERRORS, conversationNotFound(), deliveryNotFound(), sentAlready()],
-          }),
-          params: parameterSchema('conversation_id', 'delivery_id'),
-          response: { 200: MessageOf(TAKEN_BACK) },
-        },
-      },
+      route('conversations', 'Take a message back', {
+        operationId: 'takeMessageBack',
+        scopes: SCOPES,
+        description:
+          'Takes back a message that was written with `send` and has not been sent yet, usually within its `undo_seconds`.',
+        errors: [conversationNotFound(), deliveryNotFound(), sentAlready()],
+        response: { 200: MessageOf(TAKEN_BACK) },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const conversationId = conversationIdOf(request);
@@ -144,20 +132,15 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
 
     app.put(
       '/:conversation_id/takeover',
-      {
-        config: { scopes: SCOPES },
-        schema: {
-          ...describeRoute('conversations', 'Take the conversation over', {
-            operationId: 'takeConversationOver',
-            description:
-              'A person speaks to the customer from now on. The assistant hears of it, and must be silent until the ' +
-              'conversation is handed back. If somebody else has taken it over, nothing changes.',
-            errors: [...TOKEN_ERRORS, conversationNotFound()],
-          }),
-          params: parameterSchema('conversation_id'),
-          response: { 200: Conversation },
-        },
-      },
+      route('conversations', 'Take the conversation over', {
+        operationId: 'takeConversationOver',
+        scopes: SCOPES,
+        description:
+          'A person speaks to the customer from now on. The assistant hears of it, and must be silent until the ' +
+          'conversation is handed back. If somebody else has taken it over, nothing changes.',
+        errors: [conversationNotFound()],
+        response: { 200: Conversation },
+      }),
       (request) =>
         change(request, (tx, merchantId, id) =>
           takeOver(tx, merchantId, id, { author: authorOf(request), at: now() }),
@@ -166,18 +149,13 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
 
     app.delete(
       '/:conversation_id/takeover',
-      {
-        config: { scopes: SCOPES },
-        schema: {
-          ...describeRoute('conversations', 'Hand the conversation back', {
-            operationId: 'handConversationBack',
-            description: 'The assistant speaks to the customer again.',
-            errors: [...TOKEN_ERRORS, conversationNotFound()],
-          }),
-          params: parameterSchema('conversation_id'),
-          response: { 200: Conversation },
-        },
-      },
+      route('conversations', 'Hand the conversation back', {
+        operationId: 'handConversationBack',
+        scopes: SCOPES,
+        description: 'The assistant speaks to the customer again.',
+        errors: [conversationNotFound()],
+        response: { 200: Conversation },
+      }),
       (request) => change(request, (tx, merchantId, id) => handBack(tx, merchantId, id, now())),
     );
   };

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { ChangedMany, ManyDeliveries } from '../contract/delivery.ts';
-import { invalid, TOKEN_ERRORS } from '../errors.ts';
-import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
+import { invalid } from '../errors.ts';
+import { route } from '../http/openapi.ts';
+import { checkNothing } from '../http/schemas.ts';
 import { cancelMany, retryMany } from './queue/control/many.ts';
 import { announceChange } from './queue/enqueue.ts';
 import { afterIdInvalid, field, manyMessage, readAfterId, readState, stateInvalid } from './requests.ts';
@@ -19,24 +20,20 @@ export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncType
 
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.post(
       '/delivery/retry',
-      {
-        config: { scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'Send all failed deliveries again', {
-            operationId: 'retryDeliveries',
-            description:
-              'All failed or all cancelled messages, optionally only since a time. `more`: call again with ' +
-              '`after_id` for the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
-            errors: [...TOKEN_ERRORS, stateInvalid(RETRYABLE), sinceInvalid(), afterIdInvalid()],
-          }),
-          body: ManyDeliveries,
-          response: { 200: ChangedMany },
-        },
-      },
+      route('deliveries', 'Send all failed deliveries again', {
+        operationId: 'retryDeliveries',
+        scopes: ['answer'],
+        description:
+          'All failed or all cancelled messages, optionally only since a time. `more`: call again with ' +
+          '`after_id` for the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
+        errors: [stateInvalid(RETRYABLE), sinceInvalid(), afterIdInvalid()],
+        body: ManyDeliveries,
+        response: { 200: ChangedMany },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const selected = readMany(request.body, RETRYABLE);
@@ -49,20 +46,15 @@ export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncType
 
     app.post(
       '/delivery/cancel',
-      {
-        config: { scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'Cancel all deliveries in a state', {
-            operationId: 'cancelDeliveries',
-            description:
-              'All queued, waiting or failed messages, optionally only since a time. `more`: call again with `after_id` for the rest.',
-            errors: [...TOKEN_ERRORS, stateInvalid(CANCELLABLE), sinceInvalid(), afterIdInvalid()],
-          }),
-          body: ManyDeliveries,
-          response: { 200: ChangedMany },
-        },
-      },
+      route('deliveries', 'Cancel all deliveries in a state', {
+        operationId: 'cancelDeliveries',
+        scopes: ['answer'],
+        description:
+          'All queued, waiting or failed messages, optionally only since a time. `more`: call again with `after_id` for the rest.',
+        errors: [stateInvalid(CANCELLABLE), sinceInvalid(), afterIdInvalid()],
+        body: ManyDeliveries,
+        response: { 200: ChangedMany },
+      }),
       async (request) => {
         const selected = readMany(request.body, CANCELLABLE);
         const result = await cancelMany(database, merchantOf(request), selected, whoOf(request), now);

@@ -20,11 +20,11 @@ import {
   deliveryNotFound,
   recipientInvalid,
   recipientNotForKeys,
-  TOKEN_ERRORS,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
 import { collectPage, cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
 import type { CountryCode } from './phone.ts';
 import { cancelDelivery } from './queue/control/cancel.ts';
 import { retryDelivery } from './queue/control/retry.ts';
@@ -52,36 +52,30 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
 
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.get(
       '/delivery/',
-      {
-        config: { scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'List deliveries', {
-            operationId: 'listDeliveries',
-            headers: ['Link'],
-            description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page, or fewer if they are long. \`Link\` leads to the next page.`,
-            errors: [...TOKEN_ERRORS, stateInvalid()],
-          }),
-          querystring: Type.Object({
-            state: Type.Optional(DeliveryStateName),
-            limit: Type.Optional(
-              Type.Integer({
-                minimum: 1,
-                maximum: LIMIT_MAX,
-                default: LIMIT_DEFAULT,
-                description: 'Page size.',
-              }),
-            ),
-            cursor: Type.Optional(
-              Type.String({ description: 'From the `Link` header of the previous page.' }),
-            ),
-          }),
-          response: { 200: DeliveryList },
-        },
-      },
+      route('deliveries', 'List deliveries', {
+        operationId: 'listDeliveries',
+        scopes: ['notifications:read'],
+        responseHeaders: ['Link'],
+        description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page, or fewer if they are long. \`Link\` leads to the next page.`,
+        errors: [stateInvalid()],
+        querystring: Type.Object({
+          state: Type.Optional(DeliveryStateName),
+          limit: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: LIMIT_MAX,
+              default: LIMIT_DEFAULT,
+              description: 'Page size.',
+            }),
+          ),
+          cursor: Type.Optional(Type.String({ description: 'From the `Link` header of the previous page.' })),
+        }),
+        response: { 200: DeliveryList },
+      }),
       async (request, reply) => {
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
@@ -107,19 +101,13 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
 
     app.get(
       '/delivery/:delivery_id',
-      {
-        config: { scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'Get a delivery', {
-            operationId: 'getDelivery',
-            description: 'One message, with its history.',
-            errors: [...TOKEN_ERRORS, deliveryNotFound()],
-          }),
-          params: parameterSchema('delivery_id'),
-          response: { 200: DeliveryWithTimeline },
-        },
-      },
+      route('deliveries', 'Get a delivery', {
+        operationId: 'getDelivery',
+        scopes: ['notifications:read'],
+        description: 'One message, with its history.',
+        errors: [deliveryNotFound()],
+        response: { 200: DeliveryWithTimeline },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const delivery = await findDelivery(database, merchantId, idOf(request), now());
@@ -130,28 +118,16 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
 
     app.post(
       '/delivery/:delivery_id/retry',
-      {
-        config: { scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'Send a failed delivery again', {
-            operationId: 'retryDelivery',
-            optionalBody: true,
-            description:
-              'Puts a failed or cancelled message back into the queue. `recipient` corrects its phone number.',
-            errors: [
-              ...TOKEN_ERRORS,
-              deliveryNotFound(),
-              deliveryNotFailed(),
-              recipientInvalid(),
-              recipientNotForKeys(),
-            ],
-          }),
-          params: parameterSchema('delivery_id'),
-          body: RetryBody,
-          response: { 200: MessageOf('The message is queued again.') },
-        },
-      },
+      route('deliveries', 'Send a failed delivery again', {
+        operationId: 'retryDelivery',
+        scopes: ['answer'],
+        optionalBody: true,
+        description:
+          'Puts a failed or cancelled message back into the queue. `recipient` corrects its phone number.',
+        errors: [deliveryNotFound(), deliveryNotFailed(), recipientInvalid(), recipientNotForKeys()],
+        body: RetryBody,
+        response: { 200: MessageOf('The message is queued again.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const recipient = readRecipient(request.body);
@@ -172,20 +148,13 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
 
     app.post(
       '/delivery/:delivery_id/cancel',
-      {
-        config: { scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'Cancel a delivery', {
-            operationId: 'cancelDelivery',
-            description:
-              'The message will not be sent. One that is being sent or was sent cannot be cancelled.',
-            errors: [...TOKEN_ERRORS, deliveryNotFound(), deliveryNotCancellable()],
-          }),
-          params: parameterSchema('delivery_id'),
-          response: { 200: MessageOf('The message is cancelled.') },
-        },
-      },
+      route('deliveries', 'Cancel a delivery', {
+        operationId: 'cancelDelivery',
+        scopes: ['answer'],
+        description: 'The message will not be sent. One that is being sent or was sent cannot be cancelled.',
+        errors: [deliveryNotFound(), deliveryNotCancellable()],
+        response: { 200: MessageOf('The message is cancelled.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
@@ -200,17 +169,12 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
 
     app.get(
       '/limits',
-      {
-        config: { scopes: ['notifications:read'] },
-        schema: {
-          ...describeRoute('deliveries', 'Get the daily messaging limit', {
-            operationId: 'getLimits',
-            description: 'How many customers campaigns and templates may still reach.',
-            errors: TOKEN_ERRORS,
-          }),
-          response: { 200: Limits },
-        },
-      },
+      route('deliveries', 'Get the daily messaging limit', {
+        operationId: 'getLimits',
+        scopes: ['notifications:read'],
+        description: 'How many customers campaigns and templates may still reach.',
+        response: { 200: Limits },
+      }),
       (request) => readQuota(database, merchantOf(request), channelDailyLimit, now()),
     );
   };

@@ -2,9 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireOwner, whoOf } from '../auth/guard.ts';
 import { ERASING, ErasureStarted } from '../contract/erasure.ts';
 import { CHANGES, type Database } from '../database/database.ts';
-import { conversationNotFound, ownerRequired, TOKEN_ERRORS } from '../errors.ts';
+import { conversationNotFound, ownerRequired } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
+import { checkNothing } from '../http/schemas.ts';
 import { beginErasure } from './begin.ts';
 
 interface ErasureParts {
@@ -15,23 +16,18 @@ interface ErasureParts {
 export function erasureRoutes({ database, now }: ErasureParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireOwner(app);
+    checkNothing(app);
     app.delete(
       '/:conversation_id',
-      {
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'Erase a customer', {
-            operationId: 'eraseCustomer',
-            description:
-              'For owners. Removes the customer of this conversation for good: number, name and words, in all of the ' +
-              'merchant’s conversations with the same number. The customer is gone at once; what they wrote is ' +
-              'removed within a minute, or longer if it is very much. Messages that wait are not sent. It cannot be undone.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), conversationNotFound()],
-          }),
-          params: parameterSchema('conversation_id'),
-          response: { 202: ErasureStarted },
-        },
-      },
+      route('conversations', 'Erase a customer', {
+        operationId: 'eraseCustomer',
+        description:
+          'For owners. Removes the customer of this conversation for good: number, name and words, in all of the ' +
+          'merchant’s conversations with the same number. The customer is gone at once; what they wrote is ' +
+          'removed within a minute, or longer if it is very much. Messages that wait are not sent. It cannot be undone.',
+        errors: [ownerRequired(), conversationNotFound()],
+        response: { 202: ErasureStarted },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const id = readId((request.params as { conversation_id: string }).conversation_id);

@@ -6,8 +6,8 @@ import { ExportStream } from '../contract/export.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Snapshot } from '../database/database.ts';
 import { liftDeadline } from '../database/deadline.ts';
-import { ownerRequired, rateLimited, TOKEN_ERRORS } from '../errors.ts';
-import { describeRoute } from '../http/openapi.ts';
+import { ownerRequired, rateLimited } from '../errors.ts';
+import { route } from '../http/openapi.ts';
 import { type ExportSection, linesOf } from './sections.ts';
 
 interface ExportParts {
@@ -36,20 +36,16 @@ export function exportRoutes({
     requireOwner(app);
     app.get(
       '/export',
-      {
-        config: { isStream: true },
-        schema: {
-          ...describeRoute('merchant', 'Export everything', {
-            operationId: 'exportEverything',
-            description:
-              'For owners. All that the merchant has, without secrets: settings, team, keys, conversations with their ' +
-              'messages, notifications with their answers and notes, sent messages, documents with their wordings and ' +
-              'versions, and the audit log. One export of a merchant runs at a time.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), rateLimited(RETRY_AFTER_SECONDS)],
-          }),
-          response: { 200: ExportStream },
-        },
-      },
+      route('merchant', 'Export everything', {
+        operationId: 'exportEverything',
+        isStream: true,
+        description:
+          'For owners. All that the merchant has, without secrets: settings, team, keys, conversations with their ' +
+          'messages, notifications with their answers and notes, sent messages, documents with their wordings and ' +
+          'versions, and the audit log. One export of a merchant runs at a time.',
+        errors: [ownerRequired(), rateLimited(RETRY_AFTER_SECONDS)],
+        response: { 200: ExportStream },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         if (open.has(merchantId) || open.size >= OPEN_MAX) throw rateLimited(RETRY_AFTER_SECONDS);

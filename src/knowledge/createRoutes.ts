@@ -3,8 +3,9 @@ import { authorOf, merchantOf, requireMerchant } from '../auth/guard.ts';
 import { Document } from '../contract/knowledge.ts';
 import { NewDocument } from '../contract/knowledgeUpkeep.ts';
 import { CHANGES } from '../database/database.ts';
-import { invalid, storageFull, TOKEN_ERRORS } from '../errors.ts';
-import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
+import { invalid, storageFull } from '../errors.ts';
+import { route } from '../http/openapi.ts';
+import { checkNothing } from '../http/schemas.ts';
 import { bytesOf, checkBody, checkTitle } from './documents/texts.ts';
 import { createDocument } from './documents/write.ts';
 import type { KnowledgeParts } from './routes.ts';
@@ -13,22 +14,20 @@ import type { KnowledgeParts } from './routes.ts';
 export function createRoutes({ database, storage, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
     app.post(
       '/',
       {
-        config: { scopes: ['knowledge:write'] },
         prefixTrailingSlash: 'slash',
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Create a document', {
-            operationId: 'createDocument',
-            headers: ['ETag'],
-            description: 'Writes a new document. Another one may have the same title.',
-            errors: [...TOKEN_ERRORS, invalid('title', 'title must not be blank'), storageFull()],
-          }),
+        ...route('knowledge', 'Create a document', {
+          operationId: 'createDocument',
+          scopes: ['knowledge:write'],
+          responseHeaders: ['ETag'],
+          description: 'Writes a new document. Another one may have the same title.',
+          errors: [invalid('title', 'title must not be blank'), storageFull()],
           body: NewDocument,
           response: { 200: Document },
-        },
+        }),
       },
       async (request, reply) => {
         const merchantId = merchantOf(request);

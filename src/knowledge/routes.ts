@@ -21,11 +21,11 @@ import {
   nothingToRevert,
   required,
   storageFull,
-  TOKEN_ERRORS,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
 import { limitInvalid, nextLink, readLimit } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
 import type { Storage } from '../merchants/storage.ts';
 import type { Confidence } from './confidence/confidence.ts';
 import { findDocument } from './documents/read.ts';
@@ -61,25 +61,23 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
 
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.get(
       '/',
       {
-        config: { scopes: ['knowledge:read'] },
         prefixTrailingSlash: 'slash',
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'List or search documents', {
-            operationId: 'listDocuments',
-            headers: ['Link'],
-            description:
-              'The merchant’s documents in pages, last updated first; a page of long documents has fewer. With `q`, the matching documents, best ' +
-              'first: those with all words or, if there are none, those with the rarest words.',
-            errors: [...TOKEN_ERRORS, invalid('limit', 'limit must be an integer from 1 to 1000')],
-          }),
+        ...route('knowledge', 'List or search documents', {
+          operationId: 'listDocuments',
+          scopes: ['knowledge:read'],
+          responseHeaders: ['Link'],
+          description:
+            'The merchant’s documents in pages, last updated first; a page of long documents has fewer. With `q`, the matching documents, best ' +
+            'first: those with all words or, if there are none, those with the rarest words.',
+          errors: [invalid('limit', 'limit must be an integer from 1 to 1000')],
           querystring: DocumentQuery,
           response: { 200: DocumentList },
-        },
+        }),
       },
       async (request, reply) => {
         const query = readDocumentQuery(request.query as Record<string, unknown>);
@@ -91,21 +89,16 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
 
     app.get(
       '/find',
-      {
-        config: { scopes: ['knowledge:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Find answers to a question', {
-            operationId: 'findAnswers',
-            description:
-              'The documents that may answer a question or a support reason, best first. Let your model judge them: only ' +
-              '`confident` ones are safe to give without a person.',
-            errors: [...TOKEN_ERRORS, required('q'), questionTooLong(), limitInvalid(FOUND_LIMIT.max)],
-          }),
-          querystring: FindQuery,
-          response: { 200: FoundCandidates },
-        },
-      },
+      route('knowledge', 'Find answers to a question', {
+        operationId: 'findAnswers',
+        scopes: ['knowledge:read'],
+        description:
+          'The documents that may answer a question or a support reason, best first. Let your model judge them: only ' +
+          '`confident` ones are safe to give without a person.',
+        errors: [required('q'), questionTooLong(), limitInvalid(FOUND_LIMIT.max)],
+        querystring: FindQuery,
+        response: { 200: FoundCandidates },
+      }),
       async (request) => {
         const { q, limit } = request.query as Record<string, unknown>;
         if (typeof q !== 'string' || q.trim() === '') throw required('q');
@@ -121,21 +114,15 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
 
     app.get(
       '/:document_id',
-      {
-        config: { scopes: ['knowledge:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Get a document', {
-            operationId: 'getDocument',
-            headers: ['ETag'],
-            description:
-              'One document with its other wordings and its versions. The `ETag` identifies the current version.',
-            errors: [...TOKEN_ERRORS, documentNotFound()],
-          }),
-          params: parameterSchema('document_id'),
-          response: { 200: DocumentWithVersions },
-        },
-      },
+      route('knowledge', 'Get a document', {
+        operationId: 'getDocument',
+        scopes: ['knowledge:read'],
+        responseHeaders: ['ETag'],
+        description:
+          'One document with its other wordings and its versions. The `ETag` identifies the current version.',
+        errors: [documentNotFound()],
+        response: { 200: DocumentWithVersions },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const document = await findDocument(database, merchantId, idOf(request));
@@ -150,30 +137,23 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
 
     app.patch(
       '/:document_id',
-      {
-        config: { scopes: ['knowledge:write'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Change a document', {
-            operationId: 'changeDocument',
-            headers: ['ETag'],
-            description:
-              'Changes title, body or both. The old content stays as a version. With `If-Match`, only if the ' +
-              'document has not changed since you read it.',
-            errors: [
-              ...TOKEN_ERRORS,
-              documentNotFound(),
-              documentChanged(),
-              invalid('title', 'title must not be blank'),
-              storageFull(),
-            ],
-          }),
-          params: parameterSchema('document_id'),
-          headers: ChangeHeaders,
-          body: DocumentChange,
-          response: { 200: Document },
-        },
-      },
+      route('knowledge', 'Change a document', {
+        operationId: 'changeDocument',
+        scopes: ['knowledge:write'],
+        responseHeaders: ['ETag'],
+        description:
+          'Changes title, body or both. The old content stays as a version. With `If-Match`, only if the ' +
+          'document has not changed since you read it.',
+        errors: [
+          documentNotFound(),
+          documentChanged(),
+          invalid('title', 'title must not be blank'),
+          storageFull(),
+        ],
+        headers: ChangeHeaders,
+        body: DocumentChange,
+        response: { 200: Document },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
@@ -198,20 +178,14 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
 
     app.post(
       '/:document_id/revert',
-      {
-        config: { scopes: ['knowledge:write'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Revert a document', {
-            operationId: 'revertDocument',
-            headers: ['ETag'],
-            description: 'Restores the previous version as a new version. A second revert undoes the first.',
-            errors: [...TOKEN_ERRORS, documentNotFound(), nothingToRevert(), storageFull()],
-          }),
-          params: parameterSchema('document_id'),
-          response: { 200: Document },
-        },
-      },
+      route('knowledge', 'Revert a document', {
+        operationId: 'revertDocument',
+        scopes: ['knowledge:write'],
+        responseHeaders: ['ETag'],
+        description: 'Restores the previous version as a new version. A second revert undoes the first.',
+        errors: [documentNotFound(), nothingToRevert(), storageFull()],
+        response: { 200: Document },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
@@ -236,19 +210,13 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
 
     app.delete(
       '/:document_id',
-      {
-        config: { scopes: ['knowledge:write'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Delete a document', {
-            operationId: 'deleteDocument',
-            description: 'Deletes the document with all its wordings and versions. This cannot be undone.',
-            errors: [...TOKEN_ERRORS, documentNotFound()],
-          }),
-          params: parameterSchema('document_id'),
-          response: { 200: MessageOf('Document deleted.') },
-        },
-      },
+      route('knowledge', 'Delete a document', {
+        operationId: 'deleteDocument',
+        scopes: ['knowledge:write'],
+        description: 'Deletes the document with all its wordings and versions. This cannot be undone.',
+        errors: [documentNotFound()],
+        response: { 200: MessageOf('Document deleted.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);

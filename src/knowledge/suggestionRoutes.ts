@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import { SuggestionList, SuggestionQuery } from '../contract/knowledge.ts';
-import { invalid, notificationNotFound, TOKEN_ERRORS } from '../errors.ts';
+import { invalid, notificationNotFound } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
 import { readLimit } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
 import { type SuggestionParts, suggestAnswers } from './suggestions.ts';
 
 const SUGGESTIONS_MAX = 20;
@@ -14,29 +15,23 @@ const SUGGESTIONS_DEFAULT = 5;
 export function suggestionRoutes(parts: SuggestionParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.get(
       '/:notification_id/suggestions',
-      {
-        config: { area: 'notification', scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Suggest answers', {
-            operationId: 'suggestAnswers',
-            description:
-              'Documents and answered notifications that are most similar to this notification’s question, best first.',
-            errors: [
-              ...TOKEN_ERRORS,
-              notificationNotFound(),
-              invalid('limit', `limit must be an integer from 1 to ${SUGGESTIONS_MAX}`),
-            ],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          querystring: SuggestionQuery,
-          response: { 200: SuggestionList },
-        },
-      },
+      route('knowledge', 'Suggest answers', {
+        operationId: 'suggestAnswers',
+        scopes: ['notifications:read'],
+        area: 'notification',
+        description:
+          'Documents and answered notifications that are most similar to this notification’s question, best first.',
+        errors: [
+          notificationNotFound(),
+          invalid('limit', `limit must be an integer from 1 to ${SUGGESTIONS_MAX}`),
+        ],
+        querystring: SuggestionQuery,
+        response: { 200: SuggestionList },
+      }),
       async (request) => {
         const id = readId((request.params as { notification_id: string }).notification_id);
         if (id === undefined) throw notificationNotFound();

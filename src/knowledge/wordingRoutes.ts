@@ -10,12 +10,12 @@ import {
   invalid,
   sameAsTitle,
   storageFull,
-  TOKEN_ERRORS,
   tooManyWordings,
   wordingNotFound,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
+import { checkNothing } from '../http/schemas.ts';
 import { lockDocument } from './documents/lock.ts';
 import { checkWording } from './documents/texts.ts';
 import { WORDINGS_MAX } from './documents/wordingRows.ts';
@@ -26,32 +26,26 @@ import type { KnowledgeParts } from './routes.ts';
 export function wordingRoutes({ database, storage, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.post(
       '/:document_id/wordings',
-      {
-        config: { scopes: ['knowledge:write'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Add a wording', {
-            operationId: 'addWording',
-            description:
-              'Adds another wording of the title: the document is found by it, too. A wording that says the same is not added ' +
-              'again, but returned. The document keeps its version.',
-            errors: [
-              ...TOKEN_ERRORS,
-              documentNotFound(),
-              invalid('text', 'text must not be blank'),
-              sameAsTitle(),
-              tooManyWordings(WORDINGS_MAX),
-              storageFull(),
-            ],
-          }),
-          params: parameterSchema('document_id'),
-          body: NewWording,
-          response: { 200: DocumentWording },
-        },
-      },
+      route('knowledge', 'Add a wording', {
+        operationId: 'addWording',
+        scopes: ['knowledge:write'],
+        description:
+          'Adds another wording of the title: the document is found by it, too. A wording that says the same is not added ' +
+          'again, but returned. The document keeps its version.',
+        errors: [
+          documentNotFound(),
+          invalid('text', 'text must not be blank'),
+          sameAsTitle(),
+          tooManyWordings(WORDINGS_MAX),
+          storageFull(),
+        ],
+        body: NewWording,
+        response: { 200: DocumentWording },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const { documentId } = idsOf(request);
@@ -72,19 +66,13 @@ export function wordingRoutes({ database, storage, now }: KnowledgeParts): Fasti
 
     app.delete(
       '/:document_id/wordings/:wording_id',
-      {
-        config: { scopes: ['knowledge:write'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Remove a wording', {
-            operationId: 'removeWording',
-            description: 'Removes one of the other wordings of a document. The document keeps its version.',
-            errors: [...TOKEN_ERRORS, documentNotFound(), wordingNotFound()],
-          }),
-          params: parameterSchema('document_id', 'wording_id'),
-          response: { 200: MessageOf('Wording removed.') },
-        },
-      },
+      route('knowledge', 'Remove a wording', {
+        operationId: 'removeWording',
+        scopes: ['knowledge:write'],
+        description: 'Removes one of the other wordings of a document. The document keeps its version.',
+        errors: [documentNotFound(), wordingNotFound()],
+        response: { 200: MessageOf('Wording removed.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const { documentId, wordingId } = idsOf(request);

@@ -17,12 +17,13 @@ import { EventText, ResumeHeaders, ResumeQuery } from '../contract/live.ts';
 import type { Scope } from '../contract/machineKeys.ts';
 import type { Database } from '../database/database.ts';
 import { liftDeadline, withoutDeadline } from '../database/deadline.ts';
-import { invalid, serviceUnavailable, TOKEN_ERRORS, tooManyStreams, tooManyWaits } from '../errors.ts';
+import { invalid, serviceUnavailable, tooManyStreams, tooManyWaits } from '../errors.ts';
 import { eventOf, type LoggedEvent, lastPosition, numberEvents, readEvents } from '../events/log.ts';
 import { sendJson } from '../http/json.ts';
 import { createFairSlots } from '../http/limits/fairSlots.ts';
-import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
 import { collectPage, limitInvalid, readLimit } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
 import type { Hub } from './hub.ts';
 import { createStreamLimits, type StreamLimitParts } from './limits.ts';
 import { EventStream } from './stream.ts';
@@ -56,6 +57,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
 
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
     const streamLimits = createStreamLimits(limits);
     const withReadSlot = createFairSlots(LOG_READS_AT_ONCE, Number.POSITIVE_INFINITY);
     app.addHook('onClose', async () => streamLimits.close());
@@ -67,24 +69,22 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         exposeHeadRoute: false,
         // Each event must be sent immediately, and is too short to benefit from compression.
         compress: false,
-        config: { isStream: true, scopes: SCOPES },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('live', 'Subscribe to events (SSE)', {
-            operationId: 'subscribeToEvents',
-            headers: ['Cache-Control'],
-            description:
-              'Server-sent events with a growing `id` and with data. The first, `connected`, has the id from which the ' +
-              'stream goes on: the one that you sent as `Last-Event-ID` or `after`, otherwise that of the last event. After ' +
-              'a reconnect with `Last-Event-ID` you get everything that you missed. The events of a person’s stream also ' +
-              'include `inbox`, `presence`, `deliveries` and `knowledge`, without content: fetch again what you show. A comment every ' +
-              '15 seconds keeps the connection open. The stream ends when the session or the key ends.',
-            errors: [...TOKEN_ERRORS, tooManyStreams('user or key', 20, 10), afterInvalid()],
-          }),
+        ...route('live', 'Subscribe to events (SSE)', {
+          operationId: 'subscribeToEvents',
+          isStream: true,
+          scopes: SCOPES,
+          responseHeaders: ['Cache-Control'],
+          description:
+            'Server-sent events with a growing `id` and with data. The first, `connected`, has the id from which the ' +
+            'stream goes on: the one that you sent as `Last-Event-ID` or `after`, otherwise that of the last event. After ' +
+            'a reconnect with `Last-Event-ID` you get everything that you missed. The events of a person’s stream also ' +
+            'include `inbox`, `presence`, `deliveries` and `knowledge`, without content: fetch again what you show. A comment every ' +
+            '15 seconds keeps the connection open. The stream ends when the session or the key ends.',
+          errors: [tooManyStreams('user or key', 20, 10), afterInvalid()],
           headers: ResumeHeaders,
           querystring: ResumeQuery,
           response: { 200: EventText },
-        },
+        }),
       },
       async (request, reply) => {
         const merchantId = merchantOf(request);
@@ -138,28 +138,23 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
 
     app.get(
       '/events/log',
-      {
-        config: { isStream: true, scopes: SCOPES },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('live', 'Read the log of events', {
-            operationId: 'listEvents',
-            description:
-              'The same events, for polling: send `last_id` as `after` the next time. With `wait`, the call waits for an ' +
-              'event if there is none; if too many requests of the caller or merchant wait already, it gets 429 instead. ' +
-              'Events are kept for 30 days, unless the server has another setting.',
-            errors: [
-              ...TOKEN_ERRORS,
-              tooManyWaits('user or key', 1000, 5),
-              afterInvalid(),
-              limitInvalid(LOG_LIMIT.max),
-              waitInvalid(),
-            ],
-          }),
-          querystring: EventLogQuery,
-          response: { 200: EventLog },
-        },
-      },
+      route('live', 'Read the log of events', {
+        operationId: 'listEvents',
+        isStream: true,
+        scopes: SCOPES,
+        description:
+          'The same events, for polling: send `last_id` as `after` the next time. With `wait`, the call waits for an ' +
+          'event if there is none; if too many requests of the caller or merchant wait already, it gets 429 instead. ' +
+          'Events are kept for 30 days, unless the server has another setting.',
+        errors: [
+          tooManyWaits('user or key', 1000, 5),
+          afterInvalid(),
+          limitInvalid(LOG_LIMIT.max),
+          waitInvalid(),
+        ],
+        querystring: EventLogQuery,
+        response: { 200: EventLog },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const caller = callerOf(request);

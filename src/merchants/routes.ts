@@ -3,8 +3,8 @@ import { recordEvent } from '../audit/record.ts';
 import { merchantOf, requireMerchant, requireOwner, whoOf } from '../auth/guard.ts';
 import { Merchant, MerchantChange } from '../contract/merchant.ts';
 import type { Database } from '../database/database.ts';
-import { ownerRequired, required, TOKEN_ERRORS, tokenInvalid } from '../errors.ts';
-import { describeRoute } from '../http/openapi.ts';
+import { ownerRequired, required, tokenInvalid } from '../errors.ts';
+import { route } from '../http/openapi.ts';
 import { countryInvalid, readChange, timeZoneInvalid } from './change.ts';
 import { findMerchant, type Merchant as Stored, updateMerchant } from './store.ts';
 
@@ -25,17 +25,12 @@ export function merchantRoutes({ database, now }: MerchantRouteParts): FastifyPl
 
     app.get(
       '/merchant',
-      {
-        config: { scopes: ['ask', 'notifications:read'] },
-        schema: {
-          ...describeRoute('merchant', 'Get the merchant', {
-            operationId: 'getMerchant',
-            description: 'The merchant of the caller, and its settings.',
-            errors: TOKEN_ERRORS,
-          }),
-          response: { 200: Merchant },
-        },
-      },
+      route('merchant', 'Get the merchant', {
+        operationId: 'getMerchant',
+        scopes: ['ask', 'notifications:read'],
+        description: 'The merchant of the caller, and its settings.',
+        response: { 200: Merchant },
+      }),
       async (request) => wireOf(await findMerchant(database, merchantOf(request))),
     );
   }
@@ -45,24 +40,13 @@ export function merchantRoutes({ database, now }: MerchantRouteParts): FastifyPl
 
     app.patch(
       '/merchant',
-      {
-        schema: {
-          ...describeRoute('merchant', 'Change the merchant', {
-            operationId: 'changeMerchant',
-            description:
-              'For owners. Changes the given fields. Questions that are already asked do not change.',
-            errors: [
-              ...TOKEN_ERRORS,
-              ownerRequired(),
-              required('deliver'),
-              countryInvalid(),
-              timeZoneInvalid(),
-            ],
-          }),
-          body: MerchantChange,
-          response: { 200: Merchant },
-        },
-      },
+      route('merchant', 'Change the merchant', {
+        operationId: 'changeMerchant',
+        description: 'For owners. Changes the given fields. Questions that are already asked do not change.',
+        errors: [ownerRequired(), required('deliver'), countryInvalid(), timeZoneInvalid()],
+        body: MerchantChange,
+        response: { 200: Merchant },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const change = readChange(request.body);

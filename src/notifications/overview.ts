@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import { DAYS_MAX, Overview, OverviewQuery } from '../contract/overview.ts';
 import type { Database } from '../database/database.ts';
-import { invalid, TOKEN_ERRORS } from '../errors.ts';
-import { describeRoute } from '../http/openapi.ts';
+import { invalid } from '../errors.ts';
+import { route } from '../http/openapi.ts';
+import { checkNothing } from '../http/schemas.ts';
 import { lastDays } from './days.ts';
 import type { RecentQuestions } from './groups/recent.ts';
 import { findAskedMost } from './progress/askedMost.ts';
@@ -26,23 +27,19 @@ export function overviewRoutes({
 }): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
     app.get(
       '/overview',
-      {
-        config: { scopes: ['notifications:read'] },
-        validatorCompiler: () => () => true,
-        schema: {
-          ...describeRoute('notifications', 'Get statistics', {
-            operationId: 'getOverview',
-            description:
-              'Pending notifications, how many were answered on each of the last days, and how that changed over the last ' +
-              'twelve weeks: response time, what the assistant answered by itself, what is asked most, and who answered.',
-            errors: [...TOKEN_ERRORS, daysInvalid(), timeZoneInvalid()],
-          }),
-          querystring: OverviewQuery,
-          response: { 200: Overview },
-        },
-      },
+      route('notifications', 'Get statistics', {
+        operationId: 'getOverview',
+        scopes: ['notifications:read'],
+        description:
+          'Pending notifications, how many were answered on each of the last days, and how that changed over the last ' +
+          'twelve weeks: response time, what the assistant answered by itself, what is asked most, and who answered.',
+        errors: [daysInvalid(), timeZoneInvalid()],
+        querystring: OverviewQuery,
+        response: { 200: Overview },
+      }),
       async (request) => {
         const { days, time_zone = 'UTC' } = request.query as Record<string, unknown>;
         const count = readDays(days);

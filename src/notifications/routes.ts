@@ -28,12 +28,12 @@ import {
   replyToInvalid,
   required,
   storageFull,
-  TOKEN_ERRORS,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { rawMember } from '../http/json.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { answerNotification } from './answers/answer.ts';
 import { deleteForever } from './delete.ts';
@@ -80,33 +80,27 @@ export function notificationRoutes({
 
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.get(
       '/',
       {
         // The address without the slash works too; the contract uses this one.
         prefixTrailingSlash: 'slash',
-        config: { area: 'notification', scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'List notifications', {
-            operationId: 'listNotifications',
-            headers: ['ETag', 'Link', 'Cache-Control'],
-            description:
-              'The merchant’s notifications, newest first. The list is complete unless you ask for pages with `limit`. ' +
-              'Send the `ETag` back as `If-None-Match` to get 304 while nothing has changed. With `conversation_id`, ' +
-              '`ids`, `updated_since` or `include` it always has pages, and no `ETag`.',
-            errors: [
-              ...TOKEN_ERRORS,
-              invalid('status', 'status must be one of requested, answered'),
-              updatedSinceInvalid(),
-            ],
-            area: 'notification',
-          }),
+        ...route('notifications', 'List notifications', {
+          operationId: 'listNotifications',
+          scopes: ['notifications:read'],
+          area: 'notification',
+          responseHeaders: ['ETag', 'Link', 'Cache-Control'],
+          description:
+            'The merchant’s notifications, newest first. The list is complete unless you ask for pages with `limit`. ' +
+            'Send the `ETag` back as `If-None-Match` to get 304 while nothing has changed. With `conversation_id`, ' +
+            '`ids`, `updated_since` or `include` it always has pages, and no `ETag`.',
+          errors: [invalid('status', 'status must be one of requested, answered'), updatedSinceInvalid()],
           querystring: ListQuery,
           headers: ListHeaders,
           response: { 200: NotificationList, 304: Unchanged },
-        },
+        }),
       },
       async (request, reply) => {
         const query = request.query as Record<string, unknown>;
@@ -130,20 +124,14 @@ export function notificationRoutes({
 
     app.get(
       '/:notification_id',
-      {
-        config: { area: 'notification', scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Get a notification', {
-            operationId: 'getNotification',
-            description: 'One notification with its answer, the state of its message, and its ask.',
-            errors: [...TOKEN_ERRORS, notificationNotFound(), NOT_AN_ID],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: NotificationWithAnswer },
-        },
-      },
+      route('notifications', 'Get a notification', {
+        operationId: 'getNotification',
+        scopes: ['notifications:read'],
+        area: 'notification',
+        description: 'One notification with its answer, the state of its message, and its ask.',
+        errors: [notificationNotFound(), NOT_AN_ID],
+        response: { 200: NotificationWithAnswer },
+      }),
       async (request, reply) => {
         const wire = await findNotificationWire(
           database,
@@ -160,34 +148,29 @@ export function notificationRoutes({
       '/:notification_id/answer',
       {
         compress: false,
-        config: { area: 'notificationBody', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Answer a notification', {
-            operationId: 'answerNotification',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'A question takes `answer`, a support request `agent_response_to_customer` and ' +
-              '`resolution_notes`, and every type `resolve_only`. If several answers arrive, exactly one wins. ' +
-              'With `undo_seconds` nothing is sent or learned until then, and `reopen` takes the answer back. ' +
-              'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
-            errors: [
-              ...TOKEN_ERRORS,
-              notificationNotFound(),
-              alreadyAnswered(),
-              contentMissing('answer'),
-              required('resolution_notes'),
-              answerFailsSchema('answer', 'answer must NOT have more than 4096 characters'),
-              replyToInvalid(),
-              ...IDEMPOTENCY_ERRORS,
-            ],
-            area: 'notificationBody',
-          }),
-          params: parameterSchema('notification_id'),
+        ...route('notifications', 'Answer a notification', {
+          operationId: 'answerNotification',
+          scopes: ['answer'],
+          area: 'notificationBody',
+          responseHeaders: ['Idempotency-Replayed'],
+          description:
+            'A question takes `answer`, a support request `agent_response_to_customer` and ' +
+            '`resolution_notes`, and every type `resolve_only`. If several answers arrive, exactly one wins. ' +
+            'With `undo_seconds` nothing is sent or learned until then, and `reopen` takes the answer back. ' +
+            'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
+          errors: [
+            notificationNotFound(),
+            alreadyAnswered(),
+            contentMissing('answer'),
+            required('resolution_notes'),
+            answerFailsSchema('answer', 'answer must NOT have more than 4096 characters'),
+            replyToInvalid(),
+            ...IDEMPOTENCY_ERRORS,
+          ],
           headers: WriteHeaders,
           body: AnswerBody,
           response: { 200: AnswerDone },
-        },
+        }),
       },
       async (request, reply) => {
         const { headers, ...answered } = await writeOnce(request, reply, async (queries) => ({
@@ -212,20 +195,14 @@ export function notificationRoutes({
 
     app.delete(
       '/:notification_id',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Delete a notification', {
-            operationId: 'deleteNotification',
-            description: 'Deletes it permanently, answered or not. Nothing is sent to the customer.',
-            errors: [...TOKEN_ERRORS, notificationNotFound(), NOT_AN_ID],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: MessageOf('Notification deleted.') },
-        },
-      },
+      route('notifications', 'Delete a notification', {
+        operationId: 'deleteNotification',
+        scopes: ['answer'],
+        area: 'notification',
+        description: 'Deletes it permanently, answered or not. Nothing is sent to the customer.',
+        errors: [notificationNotFound(), NOT_AN_ID],
+        response: { 200: MessageOf('Notification deleted.') },
+      }),
       async (request) => {
         const by = { author: authorOf(request), who: whoOf(request), at: now() };
         await deleteForever(database, merchantOf(request), idOf(request), by);
@@ -238,29 +215,25 @@ export function notificationRoutes({
       '/request',
       {
         compress: false,
-        config: { area: 'notificationBody', scopes: ['ask'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Raise a notification', {
-            operationId: 'raiseNotification',
-            headers: ['Location', 'Idempotency-Replayed'],
-            description:
-              'Creates a notification. The `Location` header has its address. ' +
-              'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
-            errors: [
-              ...TOKEN_ERRORS,
-              conversationNotFound(),
-              required('question'),
-              contextTooLarge(CONTEXT_MAX_BYTES),
-              storageFull(),
-              ...IDEMPOTENCY_ERRORS,
-            ],
-            area: 'notificationBody',
-          }),
+        ...route('notifications', 'Raise a notification', {
+          operationId: 'raiseNotification',
+          scopes: ['ask'],
+          area: 'notificationBody',
+          responseHeaders: ['Location', 'Idempotency-Replayed'],
+          description:
+            'Creates a notification. The `Location` header has its address. ' +
+            'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
+          errors: [
+            conversationNotFound(),
+            required('question'),
+            contextTooLarge(CONTEXT_MAX_BYTES),
+            storageFull(),
+            ...IDEMPOTENCY_ERRORS,
+          ],
           headers: WriteHeaders,
           body: RequestBody,
           response: { 200: MessageOf('Notification requested.') },
-        },
+        }),
       },
       async (request, reply) => {
         const { message } = await writeOnce(request, reply, async (queries) => {

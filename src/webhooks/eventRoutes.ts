@@ -29,7 +29,7 @@ import {
   webhookQueueFull,
 } from '../errors.ts';
 import { numberEvents, positionBefore, readEvents } from '../events/log.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { readTime } from '../http/times.ts';
 import { eventDelivery, QUEUED_MAX, webhookIdOf } from './dispatch.ts';
@@ -62,18 +62,13 @@ export function webhookEventRoutes({
 
     app.post(
       '/:webhook_id/test',
-      {
+      route('webhooks', 'Send a test event', {
         ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'Send a test event', {
-            operationId: 'testWebhook',
-            description: 'Sends `webhook.test`, whatever types the endpoint receives.',
-            errors: [...ERRORS, webhookNotFound(), webhookIsOff(), webhookQueueFull()],
-          }),
-          params: parameterSchema('webhook_id'),
-          response: { 200: QueuedEvent },
-        },
-      },
+        operationId: 'testWebhook',
+        description: 'Sends `webhook.test`, whatever types the endpoint receives.',
+        errors: [...ERRORS, webhookNotFound(), webhookIsOff(), webhookQueueFull()],
+        response: { 200: QueuedEvent },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const at = now();
@@ -98,24 +93,19 @@ export function webhookEventRoutes({
 
     app.post(
       '/:webhook_id/replay',
-      {
+      route('webhooks', 'Send events again', {
         ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'Send events again', {
-            operationId: 'replayEvents',
-            description:
-              'One event by its id, or all since a time that the endpoint receives. They have the same `webhook-id` ' +
-              'as before. Those that wait for their next attempt are sent now, and only once.',
-            errors: [
-              ...[...ERRORS, webhookNotFound(), eventNotFound(), oneOfBoth(), sinceInvalid()],
-              ...[webhookIsOff(), webhookIsReplaying(), webhookQueueFull()],
-            ],
-          }),
-          params: parameterSchema('webhook_id'),
-          body: ReplayBody,
-          response: { 200: QueuedEvent },
-        },
-      },
+        operationId: 'replayEvents',
+        description:
+          'One event by its id, or all since a time that the endpoint receives. They have the same `webhook-id` ' +
+          'as before. Those that wait for their next attempt are sent now, and only once.',
+        errors: [
+          ...[...ERRORS, webhookNotFound(), eventNotFound(), oneOfBoth(), sinceInvalid()],
+          ...[webhookIsOff(), webhookIsReplaying(), webhookQueueFull()],
+        ],
+        body: ReplayBody,
+        response: { 200: QueuedEvent },
+      }),
       async (request) => {
         const { event_id: eventId, since } = request.body;
         if ((eventId === undefined) === (since === undefined)) throw oneOfBoth();
@@ -164,20 +154,15 @@ export function webhookEventRoutes({
 
     app.get(
       '/:webhook_id/attempts',
-      {
+      route('webhooks', 'List what was sent to a webhook endpoint', {
         ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'List what was sent to a webhook endpoint', {
-            operationId: 'listWebhookAttempts',
-            description:
-              'Newest first, kept as long as events: 30 days by default. Send `next_cursor` as `cursor` for the next page.',
-            errors: [...ERRORS, webhookNotFound(), cursorInvalid(CURSOR_SOURCE)],
-          }),
-          params: parameterSchema('webhook_id'),
-          querystring: AttemptsQuery,
-          response: { 200: AttemptList },
-        },
-      },
+        operationId: 'listWebhookAttempts',
+        description:
+          'Newest first, kept as long as events: 30 days by default. Send `next_cursor` as `cursor` for the next page.',
+        errors: [...ERRORS, webhookNotFound(), cursorInvalid(CURSOR_SOURCE)],
+        querystring: AttemptsQuery,
+        response: { 200: AttemptList },
+      }),
       async (request) => {
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, ATTEMPTS_MAX) ?? ATTEMPTS_DEFAULT;

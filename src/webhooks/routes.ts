@@ -19,7 +19,7 @@ import { isClearlyPrivate } from '../delivery/channels/webhook/publicAddress.ts'
 import { hurryQueue, removeQueue, resumeQueue } from '../delivery/queue/endpointEvents.ts';
 import { invalid, required, tooManyWebhooks, webhookNotFound } from '../errors.ts';
 import { lastPosition, numberEvents } from '../events/log.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { route } from '../http/openapi.ts';
 import {
   ERRORS,
   findRequested,
@@ -80,17 +80,13 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
 
     app.get(
       '/',
-      {
+      route('webhooks', 'List webhook endpoints', {
         ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'List webhook endpoints', {
-            operationId: 'listWebhooks',
-            description: 'The merchant’s systems that receive events.',
-            errors: ERRORS,
-          }),
-          response: { 200: WebhookList },
-        },
-      },
+        operationId: 'listWebhooks',
+        description: 'The merchant’s systems that receive events.',
+        errors: ERRORS,
+        response: { 200: WebhookList },
+      }),
       async (request) => {
         const endpoints = await listEndpoints(database, vault, merchantOf(request));
         return endpoints.map((endpoint) => viewOf(endpoint, now()));
@@ -99,20 +95,16 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
 
     app.post(
       '/',
-      {
+      route('webhooks', 'Add a webhook endpoint', {
         ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'Add a webhook endpoint', {
-            operationId: 'addWebhook',
-            description:
-              'It receives every event from now on. The response is the only place that shows the secret, which ' +
-              'verifies the signatures (Standard Webhooks).',
-            errors: [...ERRORS, required('url'), urlInvalid(), tooManyWebhooks(WEBHOOKS_MAX)],
-          }),
-          body: NewWebhook,
-          response: { 200: WebhookWithSecret },
-        },
-      },
+        operationId: 'addWebhook',
+        description:
+          'It receives every event from now on. The response is the only place that shows the secret, which ' +
+          'verifies the signatures (Standard Webhooks).',
+        errors: [...ERRORS, required('url'), urlInvalid(), tooManyWebhooks(WEBHOOKS_MAX)],
+        body: NewWebhook,
+        response: { 200: WebhookWithSecret },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const { url, events = null, description = null } = request.body;
@@ -137,39 +129,29 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
 
     app.get(
       '/:webhook_id',
-      {
+      route('webhooks', 'Get a webhook endpoint', {
         ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'Get a webhook endpoint', {
-            operationId: 'getWebhook',
-            description: 'Without its secret.',
-            errors: [...ERRORS, webhookNotFound()],
-          }),
-          params: parameterSchema('webhook_id'),
-          response: { 200: Webhook },
-        },
-      },
+        operationId: 'getWebhook',
+        description: 'Without its secret.',
+        errors: [...ERRORS, webhookNotFound()],
+        response: { 200: Webhook },
+      }),
       async (request) => viewOf(await findRequested(database, vault, request), now()),
     );
 
     app.patch(
       '/:webhook_id',
-      {
+      route('webhooks', 'Change a webhook endpoint', {
         ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'Change a webhook endpoint', {
-            operationId: 'changeWebhook',
-            description:
-              'Only the fields that are given. While it is turned off, events wait for it. When it is turned on, it ' +
-              'continues where it stopped. A new `url`, or `enabled: true`, sends events that wait for their next ' +
-              'attempt now.',
-            errors: [...ERRORS, webhookNotFound(), urlInvalid()],
-          }),
-          params: parameterSchema('webhook_id'),
-          body: WebhookChange,
-          response: { 200: Webhook },
-        },
-      },
+        operationId: 'changeWebhook',
+        description:
+          'Only the fields that are given. While it is turned off, events wait for it. When it is turned on, it ' +
+          'continues where it stopped. A new `url`, or `enabled: true`, sends events that wait for their next ' +
+          'attempt now.',
+        errors: [...ERRORS, webhookNotFound(), urlInvalid()],
+        body: WebhookChange,
+        response: { 200: Webhook },
+      }),
       async (request) => {
         const { url, events, description, enabled } = request.body;
         const merchantId = merchantOf(request);
@@ -203,18 +185,13 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
 
     app.delete(
       '/:webhook_id',
-      {
+      route('webhooks', 'Remove a webhook endpoint', {
         ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'Remove a webhook endpoint', {
-            operationId: 'removeWebhook',
-            description: 'What waits for it is not sent any more.',
-            errors: [...ERRORS, webhookNotFound()],
-          }),
-          params: parameterSchema('webhook_id'),
-          response: { 200: MessageOf('Webhook endpoint removed.') },
-        },
-      },
+        operationId: 'removeWebhook',
+        description: 'What waits for it is not sent any more.',
+        errors: [...ERRORS, webhookNotFound()],
+        response: { 200: MessageOf('Webhook endpoint removed.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
@@ -230,28 +207,25 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
     app.post(
       '/:webhook_id/rotate',
       {
-        ...SCOPES,
         // A request without a body means the default.
         preValidation: async (request) => {
           request.body ??= {};
         },
-        schema: {
-          ...describeRoute('webhooks', 'Replace the secret of a webhook endpoint', {
-            operationId: 'rotateWebhookSecret',
-            optionalBody: true,
-            description:
-              'Until the overlap ends, every call has a signature of both secrets. A second rotation within that ' +
-              'time ends the oldest secret at once.',
-            errors: [
-              ...ERRORS,
-              webhookNotFound(),
-              invalid('overlap_seconds', 'overlap_seconds must be integer'),
-            ],
-          }),
-          params: parameterSchema('webhook_id'),
+        ...route('webhooks', 'Replace the secret of a webhook endpoint', {
+          ...SCOPES,
+          operationId: 'rotateWebhookSecret',
+          optionalBody: true,
+          description:
+            'Until the overlap ends, every call has a signature of both secrets. A second rotation within that ' +
+            'time ends the oldest secret at once.',
+          errors: [
+            ...ERRORS,
+            webhookNotFound(),
+            invalid('overlap_seconds', 'overlap_seconds must be integer'),
+          ],
           body: RotateBody,
           response: { 200: WebhookWithSecret },
-        },
+        }),
       },
       async (request) => {
         const seconds = request.body.overlap_seconds ?? OVERLAP_SECONDS_DEFAULT;

@@ -9,16 +9,10 @@ import {
   OwnMachineKey,
 } from '../../contract/machineKeys.ts';
 import type { Database } from '../../database/database.ts';
-import {
-  keyNotFound,
-  keyRequired,
-  ownerRequired,
-  required,
-  TOKEN_ERRORS,
-  tooManyKeys,
-} from '../../errors.ts';
+import { keyNotFound, keyRequired, ownerRequired, required, tooManyKeys } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
+import { checkBodiesOnly } from '../../http/schemas.ts';
 import { callerOf, merchantOf, requireOwner, whoOf } from '../guard.ts';
 import type { Revocations } from '../sessions/revocations.ts';
 import {
@@ -43,17 +37,13 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
   return async (app) => {
     app.get(
       '/self',
-      {
-        schema: {
-          ...describeRoute('keys', 'Get the key of this request', {
-            operationId: 'getOwnKey',
-            description: 'The name and the scopes of the key that makes this request.',
-            errors: [...TOKEN_ERRORS, keyRequired()],
-            keysOnly: true,
-          }),
-          response: { 200: OwnMachineKey },
-        },
-      },
+      route('keys', 'Get the key of this request', {
+        operationId: 'getOwnKey',
+        description: 'The name and the scopes of the key that makes this request.',
+        errors: [keyRequired()],
+        keysOnly: true,
+        response: { 200: OwnMachineKey },
+      }),
       async (request) => {
         const caller = callerOf(request);
         if (caller.kind !== 'key') throw keyRequired();
@@ -65,35 +55,28 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
 
   async function ownerRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0]): Promise<void> {
     requireOwner(app);
+    checkBodiesOnly(app);
 
     app.get(
       '/',
-      {
-        schema: {
-          ...describeRoute('keys', 'List keys', {
-            operationId: 'listKeys',
-            description: 'For owners.',
-            errors: [...TOKEN_ERRORS, ownerRequired()],
-          }),
-          response: { 200: MachineKeyList },
-        },
-      },
+      route('keys', 'List keys', {
+        operationId: 'listKeys',
+        description: 'For owners.',
+        errors: [ownerRequired()],
+        response: { 200: MachineKeyList },
+      }),
       (request) => listMachineKeys(database, merchantOf(request)),
     );
 
     app.post(
       '/',
-      {
-        schema: {
-          ...describeRoute('keys', 'Create a key', {
-            operationId: 'createKey',
-            description: 'For owners. The response is the only place that shows the key.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), required('name'), tooManyKeys(KEYS_MAX)],
-          }),
-          body: NewMachineKey,
-          response: { 200: CreatedMachineKey },
-        },
-      },
+      route('keys', 'Create a key', {
+        operationId: 'createKey',
+        description: 'For owners. The response is the only place that shows the key.',
+        errors: [ownerRequired(), required('name'), tooManyKeys(KEYS_MAX)],
+        body: NewMachineKey,
+        response: { 200: CreatedMachineKey },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const { name, scopes = DEFAULT_SCOPES, expires_in_days: days } = request.body;
@@ -111,19 +94,13 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
 
     app.delete(
       '/:key_id',
-      {
-        validatorCompiler: () => () => true,
-        schema: {
-          ...describeRoute('keys', 'Revoke a key', {
-            operationId: 'revokeKey',
-            description:
-              'For owners. Every server refuses the key within a second, and its streams and waits end.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), keyNotFound()],
-          }),
-          params: parameterSchema('key_id'),
-          response: { 200: MessageOf('Key revoked.') },
-        },
-      },
+      route('keys', 'Revoke a key', {
+        operationId: 'revokeKey',
+        description:
+          'For owners. Every server refuses the key within a second, and its streams and waits end.',
+        errors: [ownerRequired(), keyNotFound()],
+        response: { 200: MessageOf('Key revoked.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const id = readId((request.params as { key_id: string }).key_id);

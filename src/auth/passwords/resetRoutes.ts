@@ -4,7 +4,7 @@ import { ForgottenPassword, PasswordReset } from '../../contract/people.ts';
 import type { Database } from '../../database/database.ts';
 import { invalid, linkNotFound, noMail, rateLimited, required } from '../../errors.ts';
 import { addressGroup } from '../../http/address.ts';
-import { describeRoute } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import { enqueueMail, MAILS, NO_MERCHANT } from '../../mail/queue.ts';
 import type { Vault } from '../../secrets.ts';
 import { countRequest } from '../attempts.ts';
@@ -46,20 +46,16 @@ export function resetRoutes(parts: ResetParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post(
       '/password/forgot',
-      {
-        schema: {
-          ...describeRoute('auth', 'Ask for a new password', {
-            operationId: 'forgotPassword',
-            description:
-              'Sends a link to the address, if it belongs to an account. The response is the same for every address. ' +
-              'A server that sends no mail refuses it: then an owner of the team creates the link.',
-            errors: [noMail(), required('email')],
-            open: true,
-          }),
-          body: ForgottenPassword,
-          response: { 200: MessageOf(SENT) },
-        },
-      },
+      route('auth', 'Ask for a new password', {
+        operationId: 'forgotPassword',
+        description:
+          'Sends a link to the address, if it belongs to an account. The response is the same for every address. ' +
+          'A server that sends no mail refuses it: then an owner of the team creates the link.',
+        errors: [noMail(), required('email')],
+        open: true,
+        body: ForgottenPassword,
+        response: { 200: MessageOf(SENT) },
+      }),
       async (request) => {
         if (mail === undefined) throw noMail();
         await count('forgot', request.ip);
@@ -78,20 +74,16 @@ export function resetRoutes(parts: ResetParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/password/reset',
-      {
-        schema: {
-          ...describeRoute('auth', 'Set a new password', {
-            operationId: 'resetPassword',
-            description:
-              'With the token of a link, which works once. All sessions of the user end. The next sign-in still needs ' +
-              'the second factor.',
-            errors: [linkNotFound(), required('password'), invalid('password', TOO_SHORT)],
-            open: true,
-          }),
-          body: PasswordReset,
-          response: { 200: MessageOf(RESET) },
-        },
-      },
+      route('auth', 'Set a new password', {
+        operationId: 'resetPassword',
+        description:
+          'With the token of a link, which works once. All sessions of the user end. The next sign-in still needs ' +
+          'the second factor.',
+        errors: [linkNotFound(), required('password'), invalid('password', TOO_SHORT)],
+        open: true,
+        body: PasswordReset,
+        response: { 200: MessageOf(RESET) },
+      }),
       async (request) => {
         const token = readOneTimeToken(request.body.token);
         const user = token && (await findResettingUser(database, token, now()));

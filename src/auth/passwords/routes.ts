@@ -9,7 +9,7 @@ import {
   tokenMissing,
   userNotFound,
 } from '../../errors.ts';
-import { describeRoute } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import { factorCallerOf } from '../factors/routes.ts';
 import { userOf } from '../guard.ts';
 import type { ChangeOwnPassword } from './changeOwn.ts';
@@ -24,21 +24,17 @@ export function passwordRoutes(changeOwnPassword: ChangeOwnPassword): FastifyPlu
 
     app.post(
       '/password',
-      {
-        schema: {
-          ...describeRoute('auth', 'Change your password', {
-            operationId: 'changePassword',
-            description: 'Needs the current password. All other sessions of the user end.',
-            errors: [
-              ...[tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()],
-              proofRefused('password'),
-              invalid('new_password', TOO_SHORT),
-            ],
-          }),
-          body: PasswordBody,
-          response: { 200: MessageOf('Your password was changed.') },
-        },
-      },
+      route('auth', 'Change your password', {
+        operationId: 'changePassword',
+        description: 'Needs the current password. All other sessions of the user end.',
+        errors: [
+          ...[tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()],
+          proofRefused('password'),
+          invalid('new_password', TOO_SHORT),
+        ],
+        body: PasswordBody,
+        response: { 200: MessageOf('Your password was changed.') },
+      }),
       async (request) => {
         await changeOwnPassword(factorCallerOf(request), request.body);
         return { message: 'Your password was changed.' };

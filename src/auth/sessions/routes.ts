@@ -27,7 +27,7 @@ import {
 } from '../../errors.ts';
 import { isFromThisMachine } from '../../http/address.ts';
 import { deviceOf } from '../../http/device.ts';
-import { describeRoute } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import type { Factors } from '../factors/factors.ts';
 import { relyingPartyOf } from '../factors/passkeys/relyingParty.ts';
 import type { SignIn } from '../signIn.ts';
@@ -95,27 +95,17 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/login',
-      {
-        schema: {
-          ...describeRoute('session', 'Sign in to the dashboard', {
-            operationId: 'signInToDashboard',
-            headers: ['Set-Cookie'],
-            description:
-              'Like `POST /api/v1/auth/login`, with the same limits. The refresh token is in an HttpOnly cookie.',
-            errors: [
-              notFromDashboard(),
-              invalidCredentials(),
-              mfaRequired(),
-              wrongOtp(),
-              required('password'),
-            ],
-            open: true,
-          }),
-          headers,
-          body: LoginBody,
-          response: { 200: RefreshedToken },
-        },
-      },
+      route('session', 'Sign in to the dashboard', {
+        operationId: 'signInToDashboard',
+        responseHeaders: ['Set-Cookie'],
+        description:
+          'Like `POST /api/v1/auth/login`, with the same limits. The refresh token is in an HttpOnly cookie.',
+        errors: [notFromDashboard(), invalidCredentials(), mfaRequired(), wrongOtp(), required('password')],
+        open: true,
+        headers,
+        body: LoginBody,
+        response: { 200: RefreshedToken },
+      }),
       async (request, reply) =>
         answerWithCookie(
           request,
@@ -129,40 +119,31 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/passkey/options',
-      {
-        schema: {
-          ...describeRoute('session', 'Start a sign-in with a passkey', {
-            operationId: 'startPasskeySignIn',
-            description:
-              'Returns the options for `navigator.credentials.get`. They expire after five minutes.',
-            errors: [notFromDashboard(), passkeysUnavailable()],
-            open: true,
-          }),
-          headers,
-          response: { 200: PasskeyOptions },
-        },
-      },
+      route('session', 'Start a sign-in with a passkey', {
+        operationId: 'startPasskeySignIn',
+        description: 'Returns the options for `navigator.credentials.get`. They expire after five minutes.',
+        errors: [notFromDashboard(), passkeysUnavailable()],
+        open: true,
+        headers,
+        response: { 200: PasskeyOptions },
+      }),
       async (request) => factors.passkeys.signInOptions(relyingPartyOf(publicUrl, request)),
     );
 
     app.post(
       '/passkey',
-      {
-        schema: {
-          ...describeRoute('session', 'Sign in to the dashboard with a passkey', {
-            operationId: 'signInWithPasskey',
-            headers: ['Set-Cookie'],
-            description:
-              'A passkey replaces password and code, because the device checks a PIN, a finger or a face. Sets the ' +
-              'same cookie as `POST /session/login`.',
-            errors: [notFromDashboard(), passkeyRefused(), passkeysUnavailable(), required('id')],
-            open: true,
-          }),
-          headers,
-          body: PasskeySignIn,
-          response: { 200: RefreshedToken },
-        },
-      },
+      route('session', 'Sign in to the dashboard with a passkey', {
+        operationId: 'signInWithPasskey',
+        responseHeaders: ['Set-Cookie'],
+        description:
+          'A passkey replaces password and code, because the device checks a PIN, a finger or a face. Sets the ' +
+          'same cookie as `POST /session/login`.',
+        errors: [notFromDashboard(), passkeyRefused(), passkeysUnavailable(), required('id')],
+        open: true,
+        headers,
+        body: PasskeySignIn,
+        response: { 200: RefreshedToken },
+      }),
       async (request, reply) => {
         const response = request.body as AuthenticationResponseJSON;
         const party = relyingPartyOf(publicUrl, request);
@@ -177,20 +158,16 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/refresh',
-      {
-        schema: {
-          ...describeRoute('session', 'Get a new access token with the cookie', {
-            operationId: 'refreshSession',
-            headers: ['Set-Cookie'],
-            description:
-              'Takes no body. The cookie gets a new refresh token. If the session has ended, the cookie is removed.',
-            errors: [notFromDashboard(), tokenInvalid()],
-            open: true,
-          }),
-          headers,
-          response: { 200: RefreshedToken },
-        },
-      },
+      route('session', 'Get a new access token with the cookie', {
+        operationId: 'refreshSession',
+        responseHeaders: ['Set-Cookie'],
+        description:
+          'Takes no body. The cookie gets a new refresh token. If the session has ended, the cookie is removed.',
+        errors: [notFromDashboard(), tokenInvalid()],
+        open: true,
+        headers,
+        response: { 200: RefreshedToken },
+      }),
       async (request, reply) => {
         try {
           const token = refreshCookie.read(request) ?? '';
@@ -210,19 +187,15 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/logout',
-      {
-        schema: {
-          ...describeRoute('session', 'Sign out of the dashboard', {
-            operationId: 'signOutOfDashboard',
-            headers: ['Set-Cookie'],
-            description: 'Ends the session and removes the cookie. Takes no body.',
-            errors: [notFromDashboard()],
-            open: true,
-          }),
-          headers,
-          response: { 200: MessageOf('Signed out.', 'Nobody was signed in.') },
-        },
-      },
+      route('session', 'Sign out of the dashboard', {
+        operationId: 'signOutOfDashboard',
+        responseHeaders: ['Set-Cookie'],
+        description: 'Ends the session and removes the cookie. Takes no body.',
+        errors: [notFromDashboard()],
+        open: true,
+        headers,
+        response: { 200: MessageOf('Signed out.', 'Nobody was signed in.') },
+      }),
       async (request, reply) => {
         const ended = await endSessionOf(request);
         refreshCookie.clear(reply);
@@ -232,19 +205,15 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
 
     app.get(
       '/demo',
-      {
-        schema: {
-          ...describeRoute('session', 'List the demo’s users', {
-            operationId: 'listDemoUsers',
-            description:
-              'Only for browsers on the same machine, while the demo is on and its users exist; never in production.',
-            errors: [notFromDashboard(), notFound()],
-            open: true,
-          }),
-          headers,
-          response: { 200: DemoUsers },
-        },
-      },
+      route('session', 'List the demo’s users', {
+        operationId: 'listDemoUsers',
+        description:
+          'Only for browsers on the same machine, while the demo is on and its users exist; never in production.',
+        errors: [notFromDashboard(), notFound()],
+        open: true,
+        headers,
+        response: { 200: DemoUsers },
+      }),
       async (request) => {
         const users = isFromThisMachine(request) ? await demoUsers() : [];
         if (users.length === 0) throw notFound();

@@ -7,7 +7,7 @@ import type { Database } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { addressUnusable, invalid, linkNotFound, rateLimited, required, teamFull } from '../../errors.ts';
 import { addressGroup } from '../../http/address.ts';
-import { describeRoute } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import type { Vault } from '../../secrets.ts';
 import { countRequest } from '../attempts.ts';
 import { userAt } from '../events.ts';
@@ -51,18 +51,14 @@ export function acceptRoutes(parts: AcceptParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post(
       '/look',
-      {
-        schema: {
-          ...describeRoute('team', 'Look at an invitation', {
-            operationId: 'lookAtInvite',
-            description: 'What the link of an invitation is for. The link still works afterwards.',
-            errors: [linkNotFound(), required('token')],
-            open: true,
-          }),
-          body: LinkToken,
-          response: { 200: InviteView },
-        },
-      },
+      route('team', 'Look at an invitation', {
+        operationId: 'lookAtInvite',
+        description: 'What the link of an invitation is for. The link still works afterwards.',
+        errors: [linkNotFound(), required('token')],
+        open: true,
+        body: LinkToken,
+        response: { 200: InviteView },
+      }),
       async (request) => {
         const { invite, shop } = await openInvite(request.body.token, request.ip);
         const { role, email, name } = invite;
@@ -72,22 +68,18 @@ export function acceptRoutes(parts: AcceptParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/accept',
-      {
-        schema: {
-          ...describeRoute('team', 'Accept an invitation', {
-            operationId: 'acceptInvite',
-            description:
-              'Creates the account, and the link no longer works. Then sign in with the address and the password.',
-            errors: [
-              ...[linkNotFound(), required('password'), addressUnusable(), teamFull(TEAM_MAX)],
-              invalid('password', TOO_SHORT),
-            ],
-            open: true,
-          }),
-          body: AcceptInvite,
-          response: { 200: MessageOf('Welcome. You can sign in now.') },
-        },
-      },
+      route('team', 'Accept an invitation', {
+        operationId: 'acceptInvite',
+        description:
+          'Creates the account, and the link no longer works. Then sign in with the address and the password.',
+        errors: [
+          ...[linkNotFound(), required('password'), addressUnusable(), teamFull(TEAM_MAX)],
+          invalid('password', TOO_SHORT),
+        ],
+        open: true,
+        body: AcceptInvite,
+        response: { 200: MessageOf('Welcome. You can sign in now.') },
+      }),
       async (request) => {
         const { token, invite, shop } = await openInvite(request.body.token, request.ip);
         // Each try is counted: it takes a second of computing, and shows whether an address is taken.

@@ -19,13 +19,13 @@ import {
   ownerRequired,
   required,
   resetLinkRefused,
-  TOKEN_ERRORS,
   teamFull,
   tooManyInvites,
   userNotFound,
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
+import { checkBodiesOnly } from '../../http/schemas.ts';
 import { enqueueMail, findMailState, MAILS } from '../../mail/queue.ts';
 import type { Vault } from '../../secrets.ts';
 import { merchantOf, requireMerchant, requireOwner, userOf, whoOf } from '../guard.ts';
@@ -63,42 +63,30 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
     requireMerchant(app);
     app.get(
       '/',
-      {
-        schema: {
-          ...describeRoute('team', 'List the team', {
-            operationId: 'listTeam',
-            description: 'Everybody in the team of the caller.',
-            errors: TOKEN_ERRORS,
-          }),
-          response: { 200: Team },
-        },
-      },
+      route('team', 'List the team', {
+        operationId: 'listTeam',
+        description: 'Everybody in the team of the caller.',
+        response: { 200: Team },
+      }),
       (request) => listTeam(database, merchantOf(request)),
     );
   }
 
   async function ownerRoutes(app: App): Promise<void> {
     requireOwner(app);
-    // Only bodies are checked by their schemas: a text that is not an id is not found.
-    const { validatorCompiler } = app;
-    app.setValidatorCompiler((route) => (route.httpPart === 'body' ? validatorCompiler!(route) : () => true));
+    checkBodiesOnly(app);
 
     app.patch(
       '/:user_id',
-      {
-        schema: {
-          ...describeRoute('team', 'Change a role, disable or enable', {
-            operationId: 'changeTeamMember',
-            description:
-              'For owners. The person is signed out everywhere within a second. Their name stays on what they ' +
-              'answered. A team always has an owner who can sign in.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), userNotFound(), lastOwner(), required('role')],
-          }),
-          params: parameterSchema('user_id'),
-          body: TeamChange,
-          response: { 200: ChangedTeamMember },
-        },
-      },
+      route('team', 'Change a role, disable or enable', {
+        operationId: 'changeTeamMember',
+        description:
+          'For owners. The person is signed out everywhere within a second. Their name stays on what they ' +
+          'answered. A team always has an owner who can sign in.',
+        errors: [ownerRequired(), userNotFound(), lastOwner(), required('role')],
+        body: TeamChange,
+        response: { 200: ChangedTeamMember },
+      }),
       async (request) => {
         const change = request.body;
         if (change.role === undefined && change.disabled === undefined) throw required('role');
@@ -114,19 +102,14 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/:user_id/reset-link',
-      {
-        schema: {
-          ...describeRoute('team', 'Create a link for a new password', {
-            operationId: 'createResetLink',
-            description:
-              'For owners, to pass on to somebody in the team who has forgotten the password. It works once, within ' +
-              'an hour, and replaces an earlier one. The second factor stays.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), userNotFound(), resetLinkRefused()],
-          }),
-          params: parameterSchema('user_id'),
-          response: { 200: ResetLink },
-        },
-      },
+      route('team', 'Create a link for a new password', {
+        operationId: 'createResetLink',
+        description:
+          'For owners, to pass on to somebody in the team who has forgotten the password. It works once, within ' +
+          'an hour, and replaces an earlier one. The second factor stays.',
+        errors: [ownerRequired(), userNotFound(), resetLinkRefused()],
+        response: { 200: ResetLink },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const at = now();
@@ -149,19 +132,16 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
 
   async function inviteRoutes(app: App): Promise<void> {
     requireOwner(app);
+    checkBodiesOnly(app);
 
     app.get(
       '/',
-      {
-        schema: {
-          ...describeRoute('team', 'List open invitations', {
-            operationId: 'listInvites',
-            description: 'For owners.',
-            errors: [...TOKEN_ERRORS, ownerRequired()],
-          }),
-          response: { 200: Invites },
-        },
-      },
+      route('team', 'List open invitations', {
+        operationId: 'listInvites',
+        description: 'For owners.',
+        errors: [ownerRequired()],
+        response: { 200: Invites },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const invites: ListedInvite[] = [];
@@ -176,22 +156,15 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/',
-      {
-        schema: {
-          ...describeRoute('team', 'Invite somebody', {
-            operationId: 'createInvite',
-            description:
-              'For owners. The link works once, within seven days. With `email` it is also sent there, if this server ' +
-              'sends mail.',
-            errors: [
-              ...[...TOKEN_ERRORS, ownerRequired(), required('role')],
-              ...[tooManyInvites(INVITES_MAX), teamFull(TEAM_MAX)],
-            ],
-          }),
-          body: NewInvite,
-          response: { 200: CreatedInvite },
-        },
-      },
+      route('team', 'Invite somebody', {
+        operationId: 'createInvite',
+        description:
+          'For owners. The link works once, within seven days. With `email` it is also sent there, if this server ' +
+          'sends mail.',
+        errors: [ownerRequired(), required('role'), tooManyInvites(INVITES_MAX), teamFull(TEAM_MAX)],
+        body: NewInvite,
+        response: { 200: CreatedInvite },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const { role, email, name } = request.body;
@@ -222,18 +195,12 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
 
     app.delete(
       '/:invite_id',
-      {
-        validatorCompiler: () => () => true,
-        schema: {
-          ...describeRoute('team', 'Withdraw an invitation', {
-            operationId: 'removeInvite',
-            description: 'For owners. Its link no longer works.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), inviteNotFound()],
-          }),
-          params: parameterSchema('invite_id'),
-          response: { 200: MessageOf('Invitation withdrawn.') },
-        },
-      },
+      route('team', 'Withdraw an invitation', {
+        operationId: 'removeInvite',
+        description: 'For owners. Its link no longer works.',
+        errors: [ownerRequired(), inviteNotFound()],
+        response: { 200: MessageOf('Invitation withdrawn.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const id = idIn(request, 'invite_id');

@@ -10,9 +10,9 @@ import {
   SavedReplyList,
 } from '../../contract/savedReplies.ts';
 import type { Database } from '../../database/database.ts';
-import { notForKeys, required, savedReplyNotFound, TOKEN_ERRORS, tooManySavedReplies } from '../../errors.ts';
+import { notForKeys, required, savedReplyNotFound, tooManySavedReplies } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import { checkBodiesOnly } from '../../http/schemas.ts';
 import { deleteSavedReply, insertSavedReply, listSavedReplies, updateSavedReply } from './store.ts';
 
@@ -32,37 +32,24 @@ export function savedReplyRoutes({
 
     app.get(
       '/',
-      {
-        schema: {
-          ...describeRoute('conversations', 'List saved replies', {
-            operationId: 'listSavedReplies',
-            description: `The texts that people insert into their messages, by title. At most ${SAVED_REPLIES_MAX}.`,
-            errors: [...TOKEN_ERRORS, notForKeys()],
-          }),
-          response: { 200: SavedReplyList },
-        },
-      },
+      route('conversations', 'List saved replies', {
+        operationId: 'listSavedReplies',
+        description: `The texts that people insert into their messages, by title. At most ${SAVED_REPLIES_MAX}.`,
+        errors: [notForKeys()],
+        response: { 200: SavedReplyList },
+      }),
       (request) => listSavedReplies(database, merchantOf(request)),
     );
 
     app.post(
       '/',
-      {
-        schema: {
-          ...describeRoute('conversations', 'Save a reply', {
-            operationId: 'createSavedReply',
-            description: 'Keeps a text that people can insert into their messages.',
-            errors: [
-              ...TOKEN_ERRORS,
-              notForKeys(),
-              required('title'),
-              tooManySavedReplies(SAVED_REPLIES_MAX),
-            ],
-          }),
-          body: SavedReplyBody,
-          response: { 200: SavedReply },
-        },
-      },
+      route('conversations', 'Save a reply', {
+        operationId: 'createSavedReply',
+        description: 'Keeps a text that people can insert into their messages.',
+        errors: [notForKeys(), required('title'), tooManySavedReplies(SAVED_REPLIES_MAX)],
+        body: SavedReplyBody,
+        response: { 200: SavedReply },
+      }),
       (request) => {
         const merchantId = merchantOf(request);
         return database.transaction((tx) => insertSavedReply(tx, merchantId, request.body, now()));
@@ -71,18 +58,13 @@ export function savedReplyRoutes({
 
     app.patch(
       '/:saved_reply_id',
-      {
-        schema: {
-          ...describeRoute('conversations', 'Change a saved reply', {
-            operationId: 'changeSavedReply',
-            description: 'Changes the given fields.',
-            errors: [...TOKEN_ERRORS, notForKeys(), required('title'), savedReplyNotFound()],
-          }),
-          params: parameterSchema('saved_reply_id'),
-          body: SavedReplyChange,
-          response: { 200: SavedReply },
-        },
-      },
+      route('conversations', 'Change a saved reply', {
+        operationId: 'changeSavedReply',
+        description: 'Changes the given fields.',
+        errors: [notForKeys(), required('title'), savedReplyNotFound()],
+        body: SavedReplyChange,
+        response: { 200: SavedReply },
+      }),
       async (request) => {
         const id = idOf(request);
         const { title, text } = request.body;
@@ -95,17 +77,12 @@ export function savedReplyRoutes({
 
     app.delete(
       '/:saved_reply_id',
-      {
-        schema: {
-          ...describeRoute('conversations', 'Delete a saved reply', {
-            operationId: 'deleteSavedReply',
-            description: 'Messages that it was inserted into do not change.',
-            errors: [...TOKEN_ERRORS, notForKeys(), savedReplyNotFound()],
-          }),
-          params: parameterSchema('saved_reply_id'),
-          response: { 200: MessageOf(DELETED) },
-        },
-      },
+      route('conversations', 'Delete a saved reply', {
+        operationId: 'deleteSavedReply',
+        description: 'Messages that it was inserted into do not change.',
+        errors: [notForKeys(), savedReplyNotFound()],
+        response: { 200: MessageOf(DELETED) },
+      }),
       async (request) => {
         if (!(await deleteSavedReply(database, merchantOf(request), idOf(request))))
           throw savedReplyNotFound();

@@ -2,8 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant } from '../../auth/guard.ts';
 import { ChannelView } from '../../contract/channel.ts';
 import type { Database } from '../../database/database.ts';
-import { TOKEN_ERRORS } from '../../errors.ts';
-import { describeRoute } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import { readQuota } from '../quota.ts';
 import { findDescriptor } from './descriptors.ts';
 import { visibleSettings } from './fields.ts';
@@ -24,18 +23,13 @@ export function channelRoutes(parts: ChannelRouteParts): FastifyPluginAsyncTypeb
 
     app.get(
       '/channel',
-      {
-        config: { scopes: ['notifications:read'] },
-        schema: {
-          ...describeRoute('deliveries', 'Get the channel', {
-            operationId: 'getChannel',
-            description:
-              'The channel that messages are sent through, its settings without secrets, and its state.',
-            errors: TOKEN_ERRORS,
-          }),
-          response: { 200: ChannelView },
-        },
-      },
+      route('deliveries', 'Get the channel', {
+        operationId: 'getChannel',
+        scopes: ['notifications:read'],
+        description:
+          'The channel that messages are sent through, its settings without secrets, and its state.',
+        response: { 200: ChannelView },
+      }),
       async (request): Promise<ChannelView> => {
         const merchantId = merchantOf(request);
         const { channel, settings, own } = await channels.describe(merchantId);

@@ -13,8 +13,9 @@ import {
   ImportResult,
 } from '../../contract/knowledgeUpkeep.ts';
 import { CHANGES, type Database } from '../../database/database.ts';
-import { invalid, payloadTooLarge, storageFull, TOKEN_ERRORS } from '../../errors.ts';
-import { describeRoute, skipSchemaValidation } from '../../http/openapi.ts';
+import { invalid, payloadTooLarge, storageFull } from '../../errors.ts';
+import { route } from '../../http/openapi.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { listDocumentsById } from '../documents/read.ts';
 import { readWordings } from '../documents/wordingRows.ts';
@@ -46,31 +47,23 @@ const TYPES: Readonly<Record<FileFormat, string>> = {
 export function fileRoutes({ database, storage, now }: FileParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.post(
       '/import',
       {
-        config: { scopes: ['knowledge:write'] },
         bodyLimit: IMPORT_MAX_BYTES,
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Import documents', {
-            operationId: 'importDocuments',
-            description:
-              'Adds the documents of a file and changes those whose title exists, so that a file can be imported again. ' +
-              'What cannot be used is reported with its line; the rest is imported. If the call fails, repeat it. A ' +
-              '`preview` writes nothing. At most 1 MiB and 1,000 documents: split a larger file, or use the command line.',
-            errors: [
-              ...TOKEN_ERRORS,
-              formatInvalid(),
-              tooManyDocuments(),
-              payloadTooLarge(IMPORT_MAX_BYTES),
-              storageFull(),
-            ],
-          }),
+        ...route('knowledge', 'Import documents', {
+          operationId: 'importDocuments',
+          scopes: ['knowledge:write'],
+          description:
+            'Adds the documents of a file and changes those whose title exists, so that a file can be imported again. ' +
+            'What cannot be used is reported with its line; the rest is imported. If the call fails, repeat it. A ' +
+            '`preview` writes nothing. At most 1 MiB and 1,000 documents: split a larger file, or use the command line.',
+          errors: [formatInvalid(), tooManyDocuments(), payloadTooLarge(IMPORT_MAX_BYTES), storageFull()],
           body: ImportBody,
           response: { 200: ImportResult },
-        },
+        }),
       },
       async (request) => {
         const merchantId = merchantOf(request);
@@ -108,21 +101,16 @@ export function fileRoutes({ database, storage, now }: FileParts): FastifyPlugin
 
     app.get(
       '/export',
-      {
-        config: { scopes: ['knowledge:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Export documents', {
-            operationId: 'exportDocuments',
-            description:
-              'All documents as a file that can be imported again; Markdown by default, which does not have the other ' +
-              'wordings.',
-            errors: [...TOKEN_ERRORS, formatInvalid()],
-          }),
-          querystring: ExportQuery,
-          response: { 200: ExportedFile },
-        },
-      },
+      route('knowledge', 'Export documents', {
+        operationId: 'exportDocuments',
+        scopes: ['knowledge:read'],
+        description:
+          'All documents as a file that can be imported again; Markdown by default, which does not have the other ' +
+          'wordings.',
+        errors: [formatInvalid()],
+        querystring: ExportQuery,
+        response: { 200: ExportedFile },
+      }),
       async (request, reply) => {
         const { format: given = 'md' } = request.query as Record<string, unknown>;
         const format = FILE_FORMATS.find((each) => each === given);

@@ -10,8 +10,7 @@ import {
   StaleQuery,
 } from '../../contract/knowledgeUpkeep.ts';
 import type { Database } from '../../database/database.ts';
-import { TOKEN_ERRORS } from '../../errors.ts';
-import { describeRoute, skipSchemaValidation } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import {
   collectPage,
   cursorInvalid,
@@ -20,6 +19,7 @@ import {
   readCursor,
   readLimit,
 } from '../../http/paging.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import { listChanges } from './changes.ts';
 import { listUnused, listWrong } from './stale.ts';
 
@@ -36,24 +36,20 @@ export function upkeepRoutes({
 }): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.get(
       '/changes',
-      {
-        config: { scopes: ['knowledge:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'List changes to documents', {
-            operationId: 'listKnowledgeChanges',
-            description:
-              'Who changed which document and how, newest first. The history of a deleted document is deleted with it, ' +
-              'except for who deleted it, which is kept for 90 days.',
-            errors: [...TOKEN_ERRORS, limitInvalid(CHANGES_LIMIT.max), cursorInvalid(CURSOR_SOURCE)],
-          }),
-          querystring: ChangesQuery,
-          response: { 200: KnowledgeChanges },
-        },
-      },
+      route('knowledge', 'List changes to documents', {
+        operationId: 'listKnowledgeChanges',
+        scopes: ['knowledge:read'],
+        description:
+          'Who changed which document and how, newest first. The history of a deleted document is deleted with it, ' +
+          'except for who deleted it, which is kept for 90 days.',
+        errors: [limitInvalid(CHANGES_LIMIT.max), cursorInvalid(CURSOR_SOURCE)],
+        querystring: ChangesQuery,
+        response: { 200: KnowledgeChanges },
+      }),
       async (request) => {
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, CHANGES_LIMIT.max) ?? CHANGES_LIMIT.default;
@@ -80,21 +76,16 @@ export function upkeepRoutes({
 
     app.get(
       '/stale',
-      {
-        config: { scopes: ['knowledge:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'List documents that may be out of date', {
-            operationId: 'listStaleDocuments',
-            description:
-              'Documents that somebody should look at, each with the reason: answers from it were judged wrong, or no ' +
-              'question has led to it for 90 days.',
-            errors: [...TOKEN_ERRORS, limitInvalid(STALE_LIMIT.max), cursorInvalid(CURSOR_SOURCE)],
-          }),
-          querystring: StaleQuery,
-          response: { 200: StaleDocuments },
-        },
-      },
+      route('knowledge', 'List documents that may be out of date', {
+        operationId: 'listStaleDocuments',
+        scopes: ['knowledge:read'],
+        description:
+          'Documents that somebody should look at, each with the reason: answers from it were judged wrong, or no ' +
+          'question has led to it for 90 days.',
+        errors: [limitInvalid(STALE_LIMIT.max), cursorInvalid(CURSOR_SOURCE)],
+        querystring: StaleQuery,
+        response: { 200: StaleDocuments },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const query = request.query as Record<string, unknown>;

@@ -21,11 +21,11 @@ import {
   isPending,
   notificationNotFound,
   required,
-  TOKEN_ERRORS,
   tooLate,
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { deleteForever } from '../delete.ts';
 import { idsInvalid, readIds, readUndoSeconds } from '../groups/answerMany.ts';
@@ -45,10 +45,7 @@ interface Parts {
 }
 
 const REOPENED = 'Notification reopened.';
-const MANY_ERRORS = [
-  ...[...TOKEN_ERRORS, required('ids'), idsInvalid()],
-  ...[idempotencyKeyReused(), idempotencyKeyInFlight()],
-];
+const MANY_ERRORS = [required('ids'), idsInvalid(), idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 /** Undo an answer; resolve, reopen and delete many; and what an answer could teach. */
 export function answerRoutes({
@@ -60,25 +57,20 @@ export function answerRoutes({
 }: Parts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.post(
       '/:notification_id/reopen',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Reopen a notification', {
-            operationId: 'reopenNotification',
-            description:
-              'Takes an answer back while it can be undone (`undo_until`), with its message and its lesson. A ' +
-              'notification that was resolved without a reply can be reopened at any time: its ask waits again.',
-            errors: [...TOKEN_ERRORS, notificationNotFound(), tooLate(), isPending()],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: MessageOf(REOPENED) },
-        },
-      },
+      route('notifications', 'Reopen a notification', {
+        operationId: 'reopenNotification',
+        scopes: ['answer'],
+        area: 'notification',
+        description:
+          'Takes an answer back while it can be undone (`undo_until`), with its message and its lesson. A ' +
+          'notification that was resolved without a reply can be reopened at any time: its ask waits again.',
+        errors: [notificationNotFound(), tooLate(), isPending()],
+        response: { 200: MessageOf(REOPENED) },
+      }),
       async (request) => {
         await reopen(database, merchantOf(request), idOf(request), now());
         database.signal(CHANGES);
@@ -88,25 +80,20 @@ export function answerRoutes({
 
     app.post(
       '/resolve-many',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Resolve many notifications', {
-            operationId: 'resolveManyNotifications',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Resolves each of them without a reply, as `resolve_only` does, or refuses it. If the call fails, repeat ' +
-              'it: it resolves the rest. With an `Idempotency-Key`, a call that was completed is not performed again ' +
-              'for 24 hours.',
-            errors: [...MANY_ERRORS, undoSecondsInvalid()],
-            area: 'notification',
-          }),
-          headers: WriteHeaders,
-          body: ResolveManyBody,
-          response: { 200: ResolvedMany },
-        },
-      },
+      route('notifications', 'Resolve many notifications', {
+        operationId: 'resolveManyNotifications',
+        scopes: ['answer'],
+        area: 'notification',
+        responseHeaders: ['Idempotency-Replayed'],
+        description:
+          'Resolves each of them without a reply, as `resolve_only` does, or refuses it. If the call fails, repeat ' +
+          'it: it resolves the rest. With an `Idempotency-Key`, a call that was completed is not performed again ' +
+          'for 24 hours.',
+        errors: [...MANY_ERRORS, undoSecondsInvalid()],
+        headers: WriteHeaders,
+        body: ResolveManyBody,
+        response: { 200: ResolvedMany },
+      }),
       async (request, reply) => {
         const body = bodyOf(request);
         const ids = readIds(body.ids);
@@ -127,22 +114,17 @@ export function answerRoutes({
 
     app.post(
       '/reopen-many',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Reopen many notifications', {
-            operationId: 'reopenManyNotifications',
-            headers: ['Idempotency-Replayed'],
-            description: 'Reopens each of them, as `reopen` does, or refuses it.',
-            errors: MANY_ERRORS,
-            area: 'notification',
-          }),
-          headers: WriteHeaders,
-          body: ReopenManyBody,
-          response: { 200: ReopenedMany },
-        },
-      },
+      route('notifications', 'Reopen many notifications', {
+        operationId: 'reopenManyNotifications',
+        scopes: ['answer'],
+        area: 'notification',
+        responseHeaders: ['Idempotency-Replayed'],
+        description: 'Reopens each of them, as `reopen` does, or refuses it.',
+        errors: MANY_ERRORS,
+        headers: WriteHeaders,
+        body: ReopenManyBody,
+        response: { 200: ReopenedMany },
+      }),
       async (request, reply) => {
         const ids = readIds(bodyOf(request).ids);
         const merchantId = merchantOf(request);
@@ -156,24 +138,19 @@ export function answerRoutes({
 
     app.post(
       '/delete-many',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Delete many notifications', {
-            operationId: 'deleteManyNotifications',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Deletes each of them permanently, answered or not. Nothing is sent to the customers. If the call fails, ' +
-              'repeat it: it deletes the rest.',
-            errors: MANY_ERRORS,
-            area: 'notification',
-          }),
-          headers: WriteHeaders,
-          body: DeleteManyBody,
-          response: { 200: DeletedMany },
-        },
-      },
+      route('notifications', 'Delete many notifications', {
+        operationId: 'deleteManyNotifications',
+        scopes: ['answer'],
+        area: 'notification',
+        responseHeaders: ['Idempotency-Replayed'],
+        description:
+          'Deletes each of them permanently, answered or not. Nothing is sent to the customers. If the call fails, ' +
+          'repeat it: it deletes the rest.',
+        errors: MANY_ERRORS,
+        headers: WriteHeaders,
+        body: DeleteManyBody,
+        response: { 200: DeletedMany },
+      }),
       async (request, reply) => {
         const ids = readIds(bodyOf(request).ids);
         const merchantId = merchantOf(request);
@@ -188,22 +165,16 @@ export function answerRoutes({
 
     app.get(
       '/:notification_id/teaching',
-      {
-        config: { area: 'notification', scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Get what an answer could teach', {
-            operationId: 'proposeTeaching',
-            description:
-              'The document that the notification refers to, whether its question is about this customer only, and a ' +
-              'proposal for `teach` of the answer.',
-            errors: [...TOKEN_ERRORS, notificationNotFound()],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: TeachingProposal },
-        },
-      },
+      route('notifications', 'Get what an answer could teach', {
+        operationId: 'proposeTeaching',
+        scopes: ['notifications:read'],
+        area: 'notification',
+        description:
+          'The document that the notification refers to, whether its question is about this customer only, and a ' +
+          'proposal for `teach` of the answer.',
+        errors: [notificationNotFound()],
+        response: { 200: TeachingProposal },
+      }),
       (request) => proposeTeaching(database, merchantOf(request), idOf(request)),
     );
   };

@@ -24,12 +24,11 @@ import {
   phoneRequired,
   required,
   storageFull,
-  TOKEN_ERRORS,
   tooManyWaits,
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
 import { sendJson } from '../../http/json.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import {
   collectPage,
   cursorInvalid,
@@ -38,6 +37,7 @@ import {
   readCursor,
   readLimit,
 } from '../../http/paging.ts';
+import { checkBodiesOnly } from '../../http/schemas.ts';
 import type { Confidence } from '../../knowledge/confidence/confidence.ts';
 import { findAnswers } from '../../knowledge/find.ts';
 import type { Ranking } from '../../knowledge/ranking/rank.ts';
@@ -110,37 +110,34 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
 
   return async (app) => {
     requireMerchant(app);
+    checkBodiesOnly(app);
 
     app.post(
       '/',
-      {
+      route('asks', 'Ask the merchant', {
+        operationId: 'askMerchant',
         // It may wait for a person.
-        config: { scopes: SCOPES, isStream: true },
-        schema: {
-          ...describeRoute('asks', 'Ask the merchant', {
-            operationId: 'askMerchant',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Answers from the knowledge base if it can (`known`), otherwise raises a notification (`asked`). With ' +
-              '`wait_seconds` it waits for the merchant; if too many requests of the caller or merchant wait already, it ' +
-              'raises the notification and does not wait. An `Idempotency-Key` makes a repeated call safe for 24 hours: it ' +
-              'returns the same question, with its answer once there is one.',
-            errors: [
-              ...TOKEN_ERRORS,
-              required('question'),
-              conversationNotFound(),
-              phoneRequired(),
-              phoneDiffers(),
-              storageFull(),
-              idempotencyKeyReused(),
-              idempotencyKeyInFlight(),
-            ],
-          }),
-          headers: WriteHeaders,
-          body: AskBody,
-          response: { 200: AskReply },
-        },
-      },
+        scopes: SCOPES,
+        isStream: true,
+        responseHeaders: ['Idempotency-Replayed'],
+        description:
+          'Answers from the knowledge base if it can (`known`), otherwise raises a notification (`asked`). With ' +
+          '`wait_seconds` it waits for the merchant; if too many requests of the caller or merchant wait already, it ' +
+          'raises the notification and does not wait. An `Idempotency-Key` makes a repeated call safe for 24 hours: it ' +
+          'returns the same question, with its answer once there is one.',
+        errors: [
+          required('question'),
+          conversationNotFound(),
+          phoneRequired(),
+          phoneDiffers(),
+          storageFull(),
+          idempotencyKeyReused(),
+          idempotencyKeyInFlight(),
+        ],
+        headers: WriteHeaders,
+        body: AskBody,
+        response: { 200: AskReply },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const { body } = request;
@@ -184,19 +181,14 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
 
     app.get(
       '/',
-      {
-        config: { scopes: SCOPES },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('asks', 'List open questions', {
-            operationId: 'listOpenAsks',
-            description: 'The questions that wait for the merchant, newest first.',
-            errors: [...TOKEN_ERRORS, limitInvalid(OPEN_ASKS_MAX), cursorInvalid(CURSOR_SOURCE)],
-          }),
-          querystring: OpenAsksQuery,
-          response: { 200: OpenAsks },
-        },
-      },
+      route('asks', 'List open questions', {
+        operationId: 'listOpenAsks',
+        scopes: SCOPES,
+        description: 'The questions that wait for the merchant, newest first.',
+        errors: [limitInvalid(OPEN_ASKS_MAX), cursorInvalid(CURSOR_SOURCE)],
+        querystring: OpenAsksQuery,
+        response: { 200: OpenAsks },
+      }),
       async (request, reply) => {
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, OPEN_ASKS_MAX) ?? OPEN_ASKS_MAX;
@@ -222,23 +214,18 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
 
     app.get(
       '/:ask_id',
-      {
-        config: { scopes: SCOPES, isStream: true },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('asks', 'Get a question, or wait for its answer', {
-            operationId: 'getAsk',
-            description:
-              'The question and its state. With `wait`, the call waits while the merchant has not answered; if too many ' +
-              'requests of the caller or merchant wait already, it gets 429 instead. The outcome is kept for 30 days, also if ' +
-              'the notification was deleted.',
-            errors: [...TOKEN_ERRORS, tooManyWaits('user or key', 1000, 5), askNotFound(), waitInvalid()],
-          }),
-          params: idSchema,
-          querystring: AskQuery,
-          response: { 200: AskStateSchema },
-        },
-      },
+      route('asks', 'Get a question, or wait for its answer', {
+        operationId: 'getAsk',
+        scopes: SCOPES,
+        isStream: true,
+        description:
+          'The question and its state. With `wait`, the call waits while the merchant has not answered; if too many ' +
+          'requests of the caller or merchant wait already, it gets 429 instead. The outcome is kept for 30 days, also if ' +
+          'the notification was deleted.',
+        errors: [tooManyWaits('user or key', 1000, 5), askNotFound(), waitInvalid()],
+        querystring: AskQuery,
+        response: { 200: AskStateSchema },
+      }),
       async (request, reply) => {
         const wanted = { id: idOf(request), seconds: readWait(request), whenFull: 'refuse' as const };
         return sendJson(reply, JSON.stringify(await wait(request, reply, wanted)));
@@ -247,20 +234,14 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
 
     app.delete(
       '/:ask_id',
-      {
-        config: { scopes: SCOPES },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('asks', 'Cancel a question', {
-            operationId: 'cancelAsk',
-            description:
-              'The question leaves the inbox, and the merchant sees that the assistant cancelled it. Nothing is sent.',
-            errors: [...TOKEN_ERRORS, askNotFound(), askEnded('answered')],
-          }),
-          params: idSchema,
-          response: { 200: AskStateSchema },
-        },
-      },
+      route('asks', 'Cancel a question', {
+        operationId: 'cancelAsk',
+        scopes: SCOPES,
+        description:
+          'The question leaves the inbox, and the merchant sees that the assistant cancelled it. Nothing is sent.',
+        errors: [askNotFound(), askEnded('answered')],
+        response: { 200: AskStateSchema },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
@@ -281,8 +262,6 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
 
 type WaitingAsk = Ask & { context: string | null };
 const lengthOf = ({ context, metadata }: WaitingAsk) => (context?.length ?? 0) + (metadata?.length ?? 0);
-
-const idSchema = parameterSchema('ask_id');
 
 /** An invalid id belongs to no ask. */
 function idOf(request: FastifyRequest): number {

@@ -20,11 +20,11 @@ import {
   idempotencyKeyReused,
   notificationNotFound,
   required,
-  TOKEN_ERRORS,
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import { limitInvalid, readLimit } from '../../http/paging.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import type { WriteOnce } from '../idempotency.ts';
 import { undoSecondsInvalid } from '../rules.ts';
@@ -74,24 +74,19 @@ export function groupRoutes({
 
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.get(
       '/groups',
-      {
-        config: { area: 'notification', scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'List groups of the same question', {
-            operationId: 'listNotificationGroups',
-            description:
-              'Pending questions that ask the same, among the newest 1,000 pending notifications. A group has at least ' +
-              'two. Support requests, and questions that are about one customer only, are in no group.',
-            errors: TOKEN_ERRORS,
-            area: 'notification',
-          }),
-          response: { 200: NotificationGroups },
-        },
-      },
+      route('notifications', 'List groups of the same question', {
+        operationId: 'listNotificationGroups',
+        scopes: ['notifications:read'],
+        area: 'notification',
+        description:
+          'Pending questions that ask the same, among the newest 1,000 pending notifications. A group has at least ' +
+          'two. Support requests, and questions that are about one customer only, are in no group.',
+        response: { 200: NotificationGroups },
+      }),
       async (request) => {
         const { groups } = await pendingOf(merchantOf(request));
         return { groups: groups.map(wireOf) };
@@ -100,23 +95,17 @@ export function groupRoutes({
 
     app.get(
       '/:notification_id/similar',
-      {
-        config: { area: 'notification', scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Find similar pending notifications', {
-            operationId: 'findSimilarNotifications',
-            description:
-              'Pending notifications with a question like that of this one, which may be answered already. They are ' +
-              'among the newest 1,000. Support requests are not among them.',
-            errors: [...TOKEN_ERRORS, notificationNotFound(), limitInvalid(SIMILAR_LIMIT.max)],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          querystring: SimilarQuery,
-          response: { 200: SimilarNotifications },
-        },
-      },
+      route('notifications', 'Find similar pending notifications', {
+        operationId: 'findSimilarNotifications',
+        scopes: ['notifications:read'],
+        area: 'notification',
+        description:
+          'Pending notifications with a question like that of this one, which may be answered already. They are ' +
+          'among the newest 1,000. Support requests are not among them.',
+        errors: [notificationNotFound(), limitInvalid(SIMILAR_LIMIT.max)],
+        querystring: SimilarQuery,
+        response: { 200: SimilarNotifications },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
@@ -138,33 +127,27 @@ export function groupRoutes({
 
     app.post(
       '/answer-many',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Answer many notifications', {
-            operationId: 'answerManyNotifications',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Sends one answer to every customer, each as a single answer would be sent, and teaches it once. Each ' +
-              'notification is answered or refused by itself. If the call fails, repeat it: it answers the rest, and ' +
-              'reports those that are done as `ALREADY_ANSWERED`. With an `Idempotency-Key`, a call that was completed ' +
-              'is not performed again for 24 hours.',
-            errors: [
-              ...TOKEN_ERRORS,
-              required('answer'),
-              idsInvalid(),
-              undoSecondsInvalid(),
-              idempotencyKeyReused(),
-              idempotencyKeyInFlight(),
-            ],
-            area: 'notification',
-          }),
-          headers: WriteHeaders,
-          body: AnswerManyBody,
-          response: { 200: AnsweredMany },
-        },
-      },
+      route('notifications', 'Answer many notifications', {
+        operationId: 'answerManyNotifications',
+        scopes: ['answer'],
+        area: 'notification',
+        responseHeaders: ['Idempotency-Replayed'],
+        description:
+          'Sends one answer to every customer, each as a single answer would be sent, and teaches it once. Each ' +
+          'notification is answered or refused by itself. If the call fails, repeat it: it answers the rest, and ' +
+          'reports those that are done as `ALREADY_ANSWERED`. With an `Idempotency-Key`, a call that was completed ' +
+          'is not performed again for 24 hours.',
+        errors: [
+          required('answer'),
+          idsInvalid(),
+          undoSecondsInvalid(),
+          idempotencyKeyReused(),
+          idempotencyKeyInFlight(),
+        ],
+        headers: WriteHeaders,
+        body: AnswerManyBody,
+        response: { 200: AnsweredMany },
+      }),
       async (request, reply) => {
         const many = readManyAnswer(request.body);
         try {
@@ -188,20 +171,14 @@ export function groupRoutes({
 
     app.post(
       '/:notification_id/ungroup',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Take a notification out of its group', {
-            operationId: 'ungroupNotification',
-            description: 'It is in no group any more, and is answered by itself.',
-            errors: [...TOKEN_ERRORS, notificationNotFound()],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: MessageOf('The notification is in no group now.') },
-        },
-      },
+      route('notifications', 'Take a notification out of its group', {
+        operationId: 'ungroupNotification',
+        scopes: ['answer'],
+        area: 'notification',
+        description: 'It is in no group any more, and is answered by itself.',
+        errors: [notificationNotFound()],
+        response: { 200: MessageOf('The notification is in no group now.') },
+      }),
       async (request) => {
         const author = authorOf(request);
         await decide(request, (tx, id, at) => ungroup(tx, merchantOf(request), id, { author, at }));
@@ -211,20 +188,14 @@ export function groupRoutes({
 
     app.delete(
       '/:notification_id/ungroup',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Let a notification be in a group again', {
-            operationId: 'regroupNotification',
-            description: 'Undoes `ungroup`.',
-            errors: [...TOKEN_ERRORS, notificationNotFound()],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: MessageOf('The notification can be in a group again.') },
-        },
-      },
+      route('notifications', 'Let a notification be in a group again', {
+        operationId: 'regroupNotification',
+        scopes: ['answer'],
+        area: 'notification',
+        description: 'Undoes `ungroup`.',
+        errors: [notificationNotFound()],
+        response: { 200: MessageOf('The notification can be in a group again.') },
+      }),
       async (request) => {
         await decide(request, (tx, id) => regroup(tx, merchantOf(request), id));
         return { message: 'The notification can be in a group again.' };

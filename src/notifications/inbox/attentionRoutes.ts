@@ -14,10 +14,10 @@ import {
   invalid,
   notificationNotFound,
   required,
-  TOKEN_ERRORS,
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import {
   fixRecipient,
   fixRecipientOfMessage,
@@ -56,27 +56,20 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
 
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.post(
       '/inbox/attention/send-again',
-      {
-        config: { scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Send failed messages again', {
-            operationId: 'sendAgain',
-            description:
-              'Of these notifications, or all that failed, with the filters of the list and also those that answer no ' +
-              'notification. What waits or is stopped is sent by itself and stays as it is.',
-            errors: [
-              ...[...TOKEN_ERRORS, bodyInvalid(), idsInvalid(), afterIdInvalid(), dryRunInvalid()],
-              ...FILTER_ERRORS,
-            ],
-          }),
-          body: SendAgainBody,
-          response: { 200: SentAgain },
-        },
-      },
+      route('notifications', 'Send failed messages again', {
+        operationId: 'sendAgain',
+        scopes: ['answer'],
+        description:
+          'Of these notifications, or all that failed, with the filters of the list and also those that answer no ' +
+          'notification. What waits or is stopped is sent by itself and stays as it is.',
+        errors: [bodyInvalid(), idsInvalid(), afterIdInvalid(), dryRunInvalid(), ...FILTER_ERRORS],
+        body: SendAgainBody,
+        response: { 200: SentAgain },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const wanted = readSendAgain(request);
@@ -100,30 +93,17 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
 
     app.post(
       '/notification/:notification_id/recipient',
-      {
+      route('notifications', 'Fix the number and send again', {
+        operationId: 'fixRecipient',
         // No scope: a key must not be able to send a message to somebody else.
-        config: { area: 'notification' },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Fix the number and send again', {
-            operationId: 'fixRecipient',
-            description:
-              'Sends a failed message again, to this number. The conversation keeps it, and later answers go there too. ' +
-              'Only people can do this.',
-            errors: [
-              ...TOKEN_ERRORS,
-              notificationNotFound(),
-              deliveryNotFailed(),
-              required('phone'),
-              phoneInvalid(),
-            ],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          body: RecipientBody,
-          response: { 200: MessageOf('The message is queued again.') },
-        },
-      },
+        area: 'notification',
+        description:
+          'Sends a failed message again, to this number. The conversation keeps it, and later answers go there too. ' +
+          'Only people can do this.',
+        errors: [notificationNotFound(), deliveryNotFailed(), required('phone'), phoneInvalid()],
+        body: RecipientBody,
+        response: { 200: MessageOf('The message is queued again.') },
+      }),
       async (request) => {
         const id = readId((request.params as { notification_id: string }).notification_id);
         if (id === undefined) throw notificationNotFound();
@@ -133,28 +113,16 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
 
     app.post(
       '/delivery/:delivery_id/recipient',
-      {
-        // No scope, as above.
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'Fix the number of a delivery and send it again', {
-            operationId: 'fixDeliveryRecipient',
-            description:
-              'Like `POST /api/v1/notification/{notification_id}/recipient`, also for a message that answers no ' +
-              'notification. Only people can do this.',
-            errors: [
-              ...TOKEN_ERRORS,
-              deliveryNotFound(),
-              deliveryNotFailed(),
-              required('phone'),
-              phoneInvalid(),
-            ],
-          }),
-          params: parameterSchema('delivery_id'),
-          body: RecipientBody,
-          response: { 200: MessageOf('The message is queued again.') },
-        },
-      },
+      route('deliveries', 'Fix the number of a delivery and send it again', {
+        operationId: 'fixDeliveryRecipient',
+        // No scope, as above.,
+        description:
+          'Like `POST /api/v1/notification/{notification_id}/recipient`, also for a message that answers no ' +
+          'notification. Only people can do this.',
+        errors: [deliveryNotFound(), deliveryNotFailed(), required('phone'), phoneInvalid()],
+        body: RecipientBody,
+        response: { 200: MessageOf('The message is queued again.') },
+      }),
       async (request) => {
         const id = readId((request.params as { delivery_id: string }).delivery_id);
         if (id === undefined) throw deliveryNotFound();

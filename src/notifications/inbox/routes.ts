@@ -17,10 +17,11 @@ import {
 import { Unchanged } from '../../contract/notifications.ts';
 import { INBOX_TABS } from '../../contract/plain.ts';
 import { ListedPresences } from '../../contract/teamwork.ts';
-import { invalid, TOKEN_ERRORS } from '../../errors.ts';
+import { invalid } from '../../errors.ts';
 import { readIds } from '../../http/ids.ts';
-import { describeRoute, skipSchemaValidation } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
 import { cursorInvalid, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import { matches } from '../list/list.ts';
 import { listPresentIn } from '../team/presence.ts';
 import { readCounts } from './counts.ts';
@@ -38,35 +39,30 @@ const idsInvalid = () =>
 export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.get(
       '/inbox',
-      {
-        config: { scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'List the inbox', {
-            operationId: 'listInbox',
-            headers: ['ETag', 'Cache-Control'],
-            description:
-              'A tab of the inbox in pages of short items, with the state of each message. Search finds what was raised ' +
-              'or answered before the request, also a moment ago. Send the `ETag` back as `If-None-Match` to get 304 ' +
-              'while the page is the same.',
-            errors: [
-              ...TOKEN_ERRORS,
-              oneOf('tab', INBOX_TABS),
-              ...FILTER_ERRORS,
-              oneOf('sort', INBOX_SORTS),
-              limitInvalid(INBOX_LIMIT.max),
-              cursorInvalid(CURSOR_SOURCE),
-              idsInvalid(),
-            ],
-          }),
-          querystring: InboxQuery,
-          headers: InboxHeaders,
-          response: { 200: InboxPage, 304: Unchanged },
-        },
-      },
+      route('notifications', 'List the inbox', {
+        operationId: 'listInbox',
+        scopes: ['notifications:read'],
+        responseHeaders: ['ETag', 'Cache-Control'],
+        description:
+          'A tab of the inbox in pages of short items, with the state of each message. Search finds what was raised ' +
+          'or answered before the request, also a moment ago. Send the `ETag` back as `If-None-Match` to get 304 ' +
+          'while the page is the same.',
+        errors: [
+          oneOf('tab', INBOX_TABS),
+          ...FILTER_ERRORS,
+          oneOf('sort', INBOX_SORTS),
+          limitInvalid(INBOX_LIMIT.max),
+          cursorInvalid(CURSOR_SOURCE),
+          idsInvalid(),
+        ],
+        querystring: InboxQuery,
+        headers: InboxHeaders,
+        response: { 200: InboxPage, 304: Unchanged },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const query = request.query as Record<string, unknown>;
@@ -85,39 +81,29 @@ export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
 
     app.get(
       '/inbox/counts',
-      {
-        config: { scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Count the inbox', {
-            operationId: 'countInbox',
-            description: 'How many notifications each tab has, with the same filters as the list.',
-            errors: [...TOKEN_ERRORS, ...FILTER_ERRORS],
-          }),
-          querystring: CountsQuery,
-          response: { 200: InboxCounts },
-        },
-      },
+      route('notifications', 'Count the inbox', {
+        operationId: 'countInbox',
+        scopes: ['notifications:read'],
+        description: 'How many notifications each tab has, with the same filters as the list.',
+        errors: FILTER_ERRORS,
+        querystring: CountsQuery,
+        response: { 200: InboxCounts },
+      }),
       (request) =>
         readCounts(parts, merchantOf(request), readFilter(request.query as Record<string, unknown>, request)),
     );
 
     app.get(
       '/inbox/presence',
-      {
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'See who looks at the inbox', {
-            operationId: 'listInboxPresences',
-            description:
-              'The other people who have one of these notifications open now, or are writing an answer. When it changes, ' +
-              'the stream of events has `presence`. Only people can do this.',
-            errors: [...TOKEN_ERRORS, idsInvalid()],
-          }),
-          querystring: PresenceQuery,
-          response: { 200: ListedPresences },
-        },
-      },
+      route('notifications', 'See who looks at the inbox', {
+        operationId: 'listInboxPresences',
+        description:
+          'The other people who have one of these notifications open now, or are writing an answer. When it changes, ' +
+          'the stream of events has `presence`. Only people can do this.',
+        errors: [idsInvalid()],
+        querystring: PresenceQuery,
+        response: { 200: ListedPresences },
+      }),
       (request) => {
         const ids = readWanted((request.query as Record<string, unknown>).ids ?? '');
         const who = { ids, userId: userOf(request), at: parts.now() };

@@ -25,11 +25,11 @@ import {
   notificationNotFound,
   required,
   storageFull,
-  TOKEN_ERRORS,
   tooManyNotes,
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { route } from '../../http/openapi.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { forEach } from '../answers/many.ts';
 import { idsInvalid, readIds } from '../groups/answerMany.ts';
@@ -65,8 +65,6 @@ export interface TeamParts {
   now: () => Date;
 }
 
-const AREA = { area: 'notification' } as const;
-
 /** Colleagues work on the same notifications: for people, not for keys. */
 export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
   const { database, storage, writeOnce, noteLooked, now } = parts;
@@ -95,24 +93,18 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
 
   return async (app) => {
     requireMerchant(app);
+    checkNothing(app);
 
     app.put(
       '/:notification_id/assignee',
-      {
-        config: AREA,
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Assign a notification', {
-            operationId: 'assignNotification',
-            description: 'Says who takes care of it, or nobody. Everybody can still answer it.',
-            errors: [...TOKEN_ERRORS, notificationNotFound(), required('user_id'), assigneeInvalid()],
-            ...AREA,
-          }),
-          params: parameterSchema('notification_id'),
-          body: AssigneeBody,
-          response: { 200: Assignee },
-        },
-      },
+      route('notifications', 'Assign a notification', {
+        operationId: 'assignNotification',
+        description: 'Says who takes care of it, or nobody. Everybody can still answer it.',
+        errors: [notificationNotFound(), required('user_id'), assigneeInvalid()],
+        area: 'notification',
+        body: AssigneeBody,
+        response: { 200: Assignee },
+      }),
       async (request) => {
         const id = idOf(request);
         const { person, assignOne } = await readAssigning(request);
@@ -123,23 +115,14 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/assign-many',
-      {
-        config: AREA,
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Assign many notifications', {
-            operationId: 'assignManyNotifications',
-            description: 'Says who takes care of each of them, or nobody.',
-            errors: [
-              ...[...TOKEN_ERRORS, required('ids'), idsInvalid()],
-              ...[required('user_id'), assigneeInvalid()],
-            ],
-            ...AREA,
-          }),
-          body: AssignManyBody,
-          response: { 200: AssignedMany },
-        },
-      },
+      route('notifications', 'Assign many notifications', {
+        operationId: 'assignManyNotifications',
+        description: 'Says who takes care of each of them, or nobody.',
+        errors: [required('ids'), idsInvalid(), required('user_id'), assigneeInvalid()],
+        area: 'notification',
+        body: AssignManyBody,
+        response: { 200: AssignedMany },
+      }),
       async (request) => {
         const ids = readIds((request.body as { ids?: unknown } | null)?.ids);
         const { person, assignOne } = await readAssigning(request);
@@ -149,20 +132,13 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
 
     app.get(
       '/:notification_id/notes',
-      {
-        config: AREA,
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'List internal notes', {
-            operationId: 'listNotes',
-            description: 'What colleagues noted about a notification, oldest first. Customers never see it.',
-            errors: [...TOKEN_ERRORS, notificationNotFound()],
-            ...AREA,
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: Notes },
-        },
-      },
+      route('notifications', 'List internal notes', {
+        operationId: 'listNotes',
+        description: 'What colleagues noted about a notification, oldest first. Customers never see it.',
+        errors: [notificationNotFound()],
+        area: 'notification',
+        response: { 200: Notes },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const notes = await listNotes(database, merchantId, idOf(request));
@@ -173,33 +149,25 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/:notification_id/notes',
-      {
-        config: AREA,
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Add an internal note', {
-            operationId: 'addNote',
-            headers: ['Idempotency-Replayed'],
-            description: `For colleagues, who can be mentioned as @name. At most ${NOTES_MAX} for a notification.`,
-            errors: [
-              ...TOKEN_ERRORS,
-              notificationNotFound(),
-              required('text'),
-              textInvalid(),
-              mentionsInvalid(),
-              tooManyNotes(NOTES_MAX),
-              storageFull(),
-              idempotencyKeyReused(),
-              idempotencyKeyInFlight(),
-            ],
-            ...AREA,
-          }),
-          params: parameterSchema('notification_id'),
-          headers: WriteHeaders,
-          body: NoteBody,
-          response: { 200: Note },
-        },
-      },
+      route('notifications', 'Add an internal note', {
+        operationId: 'addNote',
+        responseHeaders: ['Idempotency-Replayed'],
+        description: `For colleagues, who can be mentioned as @name. At most ${NOTES_MAX} for a notification.`,
+        errors: [
+          notificationNotFound(),
+          required('text'),
+          textInvalid(),
+          mentionsInvalid(),
+          tooManyNotes(NOTES_MAX),
+          storageFull(),
+          idempotencyKeyReused(),
+          idempotencyKeyInFlight(),
+        ],
+        area: 'notification',
+        headers: WriteHeaders,
+        body: NoteBody,
+        response: { 200: Note },
+      }),
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
@@ -223,20 +191,13 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
 
     app.delete(
       '/:notification_id/notes/:note_id',
-      {
-        config: AREA,
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Delete an internal note', {
-            operationId: 'deleteNote',
-            description: 'Its author can delete it, and so can an owner.',
-            errors: [...TOKEN_ERRORS, notificationNotFound(), noteNotFound(), noteNotYours()],
-            ...AREA,
-          }),
-          params: parameterSchema('notification_id', 'note_id'),
-          response: { 200: MessageOf('Note deleted.') },
-        },
-      },
+      route('notifications', 'Delete an internal note', {
+        operationId: 'deleteNote',
+        description: 'Its author can delete it, and so can an owner.',
+        errors: [notificationNotFound(), noteNotFound(), noteNotYours()],
+        area: 'notification',
+        response: { 200: MessageOf('Note deleted.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
@@ -253,23 +214,16 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
 
     app.put(
       '/:notification_id/presence',
-      {
-        config: AREA,
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Say that you look at a notification', {
-            operationId: 'setPresence',
-            description:
-              'Repeat it every 5 seconds while it is open: it ends after 15 seconds. Colleagues hear of a change as ' +
-              '`presence` on the stream of events. Returns the others who have it open.',
-            errors: [...TOKEN_ERRORS, notificationNotFound(), required('state'), stateInvalid()],
-            ...AREA,
-          }),
-          params: parameterSchema('notification_id'),
-          body: PresenceBody,
-          response: { 200: Presences },
-        },
-      },
+      route('notifications', 'Say that you look at a notification', {
+        operationId: 'setPresence',
+        description:
+          'Repeat it every 5 seconds while it is open: it ends after 15 seconds. Colleagues hear of a change as ' +
+          '`presence` on the stream of events. Returns the others who have it open.',
+        errors: [notificationNotFound(), required('state'), stateInvalid()],
+        area: 'notification',
+        body: PresenceBody,
+        response: { 200: Presences },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const who = { id: idOf(request), userId: userOf(request), at: now() };
@@ -283,20 +237,13 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
 
     app.get(
       '/:notification_id/presence',
-      {
-        config: AREA,
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'See who looks at a notification', {
-            operationId: 'listPresences',
-            description: 'The other people who have it open now, or are writing an answer.',
-            errors: [...TOKEN_ERRORS, notificationNotFound()],
-            ...AREA,
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: Presences },
-        },
-      },
+      route('notifications', 'See who looks at a notification', {
+        operationId: 'listPresences',
+        description: 'The other people who have it open now, or are writing an answer.',
+        errors: [notificationNotFound()],
+        area: 'notification',
+        response: { 200: Presences },
+      }),
       async (request) => {
         const who = { id: idOf(request), userId: userOf(request), at: now() };
         return othersAt(request, who);

@@ -11,9 +11,9 @@ import {
 import { MessageOf } from '../../../contract/common.ts';
 import type { MerchantId } from '../../../contract/ids.ts';
 import type { Database } from '../../../database/database.ts';
-import { channelTestFailed, channelUnknown, ownerRequired, required, TOKEN_ERRORS } from '../../../errors.ts';
+import { channelTestFailed, channelUnknown, ownerRequired, required } from '../../../errors.ts';
 import { createFairSlots } from '../../../http/limits/fairSlots.ts';
-import { describeRoute } from '../../../http/openapi.ts';
+import { route } from '../../../http/openapi.ts';
 import type { Vault } from '../../../secrets.ts';
 import { lookAgainAtAll } from '../../queue/release.ts';
 import type { Channel } from '../channel.ts';
@@ -59,33 +59,25 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
 
     app.get(
       '/channel/types',
-      {
-        schema: {
-          ...describeRoute('deliveries', 'List the channels that can be set up', {
-            operationId: 'listChannelTypes',
-            description: 'For owners. The kinds of channels, and what each needs.',
-            errors: [...TOKEN_ERRORS, ownerRequired()],
-          }),
-          response: { 200: ChannelTypes },
-        },
-      },
+      route('deliveries', 'List the channels that can be set up', {
+        operationId: 'listChannelTypes',
+        description: 'For owners. The kinds of channels, and what each needs.',
+        errors: [ownerRequired()],
+        response: { 200: ChannelTypes },
+      }),
       async ({ protocol, host }) => channelTypes(publicUrl ?? `${protocol}://${host}`),
     );
 
     app.get(
       '/channel/template',
-      {
-        schema: {
-          ...describeRoute('deliveries', 'Get the template', {
-            operationId: 'getChannelTemplate',
-            description:
-              'For owners. The template of the channel that is in use, as WhatsApp has it now: its text, its language, and ' +
-              'whether it is approved.',
-            errors: [...TOKEN_ERRORS, ownerRequired()],
-          }),
-          response: { 200: ChannelTemplate },
-        },
-      },
+      route('deliveries', 'Get the template', {
+        operationId: 'getChannelTemplate',
+        description:
+          'For owners. The template of the channel that is in use, as WhatsApp has it now: its text, its language, and ' +
+          'whether it is approved.',
+        errors: [ownerRequired()],
+        response: { 200: ChannelTemplate },
+      }),
       async (request): Promise<ChannelTemplate> => {
         const merchantId = merchantOf(request);
         const { channel: inUse, settings } = await channels.describe(merchantId);
@@ -101,22 +93,20 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
     app.post(
       '/channel/test',
       {
-        schema: {
-          ...describeRoute('deliveries', 'Test the channel', {
-            operationId: 'testChannel',
-            description:
-              'For owners. Sends nothing to a customer: WhatsApp is asked for the number, a webhook gets a signed ' +
-              '`channel.test` and must answer with 2xx. With a body it tests these settings and does not store them, ' +
-              'without one the channel that is in use.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), channelUnknown()],
-            optionalBody: true,
-          }),
-          body: ChannelToTest,
-          response: { 200: ChannelTest },
-        },
         preValidation: async (request) => {
           request.body ??= {};
         },
+        ...route('deliveries', 'Test the channel', {
+          operationId: 'testChannel',
+          description:
+            'For owners. Sends nothing to a customer: WhatsApp is asked for the number, a webhook gets a signed ' +
+            '`channel.test` and must answer with 2xx. With a body it tests these settings and does not store them, ' +
+            'without one the channel that is in use.',
+          errors: [ownerRequired(), channelUnknown()],
+          optionalBody: true,
+          body: ChannelToTest,
+          response: { 200: ChannelTest },
+        }),
       },
       async (request) => {
         const merchantId = merchantOf(request);
@@ -129,22 +119,20 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
 
     app.put(
       '/channel',
-      {
-        schema: {
-          ...describeRoute('deliveries', 'Set up the channel', {
-            operationId: 'setChannel',
-            description:
-              'For owners. Tests the settings first and stores them only if they work, so that nobody can use the number ' +
-              'or the address of somebody else.',
-            errors: [
-              ...[...TOKEN_ERRORS, ownerRequired(), channelUnknown(), required('channel')],
-              channelTestFailed('The access token has expired or is not valid.', 'settings.token'),
-            ],
-          }),
-          body: ChannelSetup,
-          response: { 200: MessageOf('Your channel is set up.') },
-        },
-      },
+      route('deliveries', 'Set up the channel', {
+        operationId: 'setChannel',
+        description:
+          'For owners. Tests the settings first and stores them only if they work, so that nobody can use the number ' +
+          'or the address of somebody else.',
+        errors: [
+          ownerRequired(),
+          channelUnknown(),
+          required('channel'),
+          channelTestFailed('The access token has expired or is not valid.', 'settings.token'),
+        ],
+        body: ChannelSetup,
+        response: { 200: MessageOf('Your channel is set up.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const { type, settings, channel } = await readGiven(merchantId, request.body);
@@ -164,16 +152,12 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
 
     app.delete(
       '/channel',
-      {
-        schema: {
-          ...describeRoute('deliveries', 'Remove the channel', {
-            operationId: 'removeChannel',
-            description: 'For owners. The merchant uses the operator’s channel again.',
-            errors: [...TOKEN_ERRORS, ownerRequired()],
-          }),
-          response: { 200: MessageOf('Your channel was removed.', 'You have no channel of your own.') },
-        },
-      },
+      route('deliveries', 'Remove the channel', {
+        operationId: 'removeChannel',
+        description: 'For owners. The merchant uses the operator’s channel again.',
+        errors: [ownerRequired()],
+        response: { 200: MessageOf('Your channel was removed.', 'You have no channel of your own.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const at = now();

@@ -1,14 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { merchantOf, requireMerchant } from '../../../auth/guard.ts';
 import { MessageOf } from '../../../contract/common.ts';
 import { SimulatorMessages, SimulatorText } from '../../../contract/delivery.ts';
 import type { MerchantId } from '../../../contract/ids.ts';
 import { CHANGES } from '../../../database/database.ts';
 import { storableText } from '../../../database/text.ts';
-import { notFound, required, TOKEN_ERRORS } from '../../../errors.ts';
+import { notFound, required } from '../../../errors.ts';
 import { readId } from '../../../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../../http/openapi.ts';
+import { route } from '../../../http/openapi.ts';
+import { checkBodiesOnly } from '../../../http/schemas.ts';
 import { phoneOrText } from '../../phone.ts';
 import { advance, findIdsByKeys } from '../../queue/statuses.ts';
 import type { InboundRouteParts } from '../channel.ts';
@@ -33,24 +35,22 @@ export function simulatorRoutes(parts: InboundRouteParts): FastifyPluginAsyncTyp
 
   return async (app) => {
     requireMerchant(app);
-    const shared = { params: parameterSchema('conversation_id') };
+    checkBodiesOnly(app);
 
     app.get(
       '/:conversation_id',
       {
-        ...skipSchemaValidation,
         // A GET marks the messages as read. A HEAD request must not.
         exposeHeadRoute: false,
-        schema: {
-          ...describeRoute('simulator', 'Show the customer’s phone', {
-            operationId: 'listSimulatorMessages',
-            description:
-              'The messages on the phone. This request marks them as read: their deliveries become `read`.',
-            errors: [...TOKEN_ERRORS, notFound()],
-          }),
-          ...shared,
+        ...route('simulator', 'Show the customer’s phone', {
+          operationId: 'listSimulatorMessages',
+          description:
+            'The messages on the phone. This request marks them as read: their deliveries become `read`.',
+          errors: [notFound()],
+
+          params: Type.Object({ conversation_id: Type.Integer({ minimum: 1 }) }),
           response: { 200: SimulatorMessages },
-        },
+        }),
       },
       async (request) => {
         const { merchantId, phone } = await phoneOfConversation(request);
@@ -69,19 +69,15 @@ export function simulatorRoutes(parts: InboundRouteParts): FastifyPluginAsyncTyp
 
     app.post(
       '/:conversation_id',
-      {
-        schema: {
-          ...describeRoute('simulator', 'Write as the customer', {
-            operationId: 'writeAsCustomer',
-            description:
-              'Stores a message from the customer. The demo’s assistant answers it from the knowledge base, or ' +
-              'raises a notification and tells the customer that it asks a colleague.',
-            errors: [...TOKEN_ERRORS, notFound(), required('text')],
-          }),
-          body: SimulatorText,
-          response: { 200: MessageOf('Message received.') },
-        },
-      },
+      route('simulator', 'Write as the customer', {
+        operationId: 'writeAsCustomer',
+        description:
+          'Stores a message from the customer. The demo’s assistant answers it from the knowledge base, or ' +
+          'raises a notification and tells the customer that it asks a colleague.',
+        errors: [notFound(), required('text')],
+        body: SimulatorText,
+        response: { 200: MessageOf('Message received.') },
+      }),
       async (request) => {
         const { merchantId, conversationId, phone } = await phoneOfConversation(request);
         const { text } = request.body;
