@@ -22,7 +22,7 @@ import {
   required,
   storageFull,
 } from '../errors.ts';
-import { readId, readIds } from '../http/ids.ts';
+import { idIn, readIds } from '../http/ids.ts';
 import { route } from '../http/openapi.ts';
 import { checkNothing } from '../http/schemas.ts';
 import type { Storage } from '../merchants/storage.ts';
@@ -163,12 +163,8 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
   }
 }
 
-/** An invalid id belongs to no conversation. */
-export function conversationIdOf(request: FastifyRequest): number {
-  const id = readId((request.params as { conversation_id: string }).conversation_id);
-  if (id === undefined) throw conversationNotFound();
-  return id;
-}
+export const conversationIdOf = (request: FastifyRequest) =>
+  idIn(request, 'conversation_id', conversationNotFound);
 
 function readWanted(given: unknown): number[] | undefined {
   if (given === undefined) return undefined;

@@ -18,7 +18,7 @@ import {
   sentAlready,
   windowClosed,
 } from '../errors.ts';
-import { readId } from '../http/ids.ts';
+import { idIn } from '../http/ids.ts';
 import { route } from '../http/openapi.ts';
 import { checkBodiesOnly } from '../http/schemas.ts';
 import { type ConversationParts, conversationIdOf, WRITE_ERRORS } from './routes.ts';
@@ -118,8 +118,7 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
       async (request) => {
         const merchantId = merchantOf(request);
         const conversationId = conversationIdOf(request);
-        const id = readId((request.params as { delivery_id: string }).delivery_id);
-        if (id === undefined) throw deliveryNotFound();
+        const id = idIn(request, 'delivery_id', deliveryNotFound);
         const result = await database.transaction((tx) =>
           takeBack(tx, merchantId, { id, conversationId }, whoOf(request), now()),
         );

@@ -21,7 +21,7 @@ import {
   recipientInvalid,
   recipientNotForKeys,
 } from '../errors.ts';
-import { readId } from '../http/ids.ts';
+import { idIn } from '../http/ids.ts';
 import { route } from '../http/openapi.ts';
 import { collectPage, cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
 import { checkNothing } from '../http/schemas.ts';
@@ -180,11 +180,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
   };
 }
 
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { delivery_id: string }).delivery_id);
-  if (id === undefined) throw deliveryNotFound();
-  return id;
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'delivery_id', deliveryNotFound);
 
 function readRecipient(body: unknown): string | undefined {
   const recipient = field(body, 'recipient') ?? undefined;

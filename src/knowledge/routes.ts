@@ -22,7 +22,7 @@ import {
   required,
   storageFull,
 } from '../errors.ts';
-import { readId } from '../http/ids.ts';
+import { idIn } from '../http/ids.ts';
 import { route } from '../http/openapi.ts';
 import { limitInvalid, nextLink, readLimit } from '../http/paging.ts';
 import { checkNothing } from '../http/schemas.ts';
@@ -235,11 +235,7 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
 }
 
 /** A text that is not an id gets the same 404 as an unknown id. */
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { document_id: string }).document_id);
-  if (id === undefined) throw documentNotFound();
-  return id;
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'document_id', documentNotFound);
 
 const tagOf = ({ id, version }: { id: number; version: number }) => `"${id}-${version}"`;
 

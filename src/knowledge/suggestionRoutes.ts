@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import { SuggestionList, SuggestionQuery } from '../contract/knowledge.ts';
 import { invalid, notificationNotFound } from '../errors.ts';
-import { readId } from '../http/ids.ts';
+import { idIn } from '../http/ids.ts';
 import { route } from '../http/openapi.ts';
 import { readLimit } from '../http/paging.ts';
 import { checkNothing } from '../http/schemas.ts';
@@ -33,8 +33,7 @@ export function suggestionRoutes(parts: SuggestionParts): FastifyPluginAsyncType
         response: { 200: SuggestionList },
       }),
       async (request) => {
-        const id = readId((request.params as { notification_id: string }).notification_id);
-        if (id === undefined) throw notificationNotFound();
+        const id = idIn(request, 'notification_id', notificationNotFound);
         const { limit } = request.query as { limit?: unknown };
         return suggestAnswers(
           parts,

@@ -29,7 +29,7 @@ import {
   required,
   storageFull,
 } from '../errors.ts';
-import { readId } from '../http/ids.ts';
+import { idIn } from '../http/ids.ts';
 import { rawMember } from '../http/json.ts';
 import { route } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
@@ -269,9 +269,4 @@ function withoutBody({ method }: FastifyRequest, body: Buffer | Readable): Buffe
   return Readable.from([]);
 }
 
-/** An invalid id belongs to no notification. */
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { notification_id: string }).notification_id);
-  if (id === undefined) throw notificationNotFound();
-  return id;
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'notification_id', notificationNotFound);

@@ -10,7 +10,7 @@ import {
 } from '../../contract/machineKeys.ts';
 import type { Database } from '../../database/database.ts';
 import { keyNotFound, keyRequired, ownerRequired, required, tooManyKeys } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn } from '../../http/ids.ts';
 import { route } from '../../http/openapi.ts';
 import { checkBodiesOnly } from '../../http/schemas.ts';
 import { callerOf, merchantOf, requireOwner, whoOf } from '../guard.ts';
@@ -103,10 +103,10 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
       }),
       async (request) => {
         const merchantId = merchantOf(request);
-        const id = readId((request.params as { key_id: string }).key_id);
+        const id = idIn(request, 'key_id', keyNotFound);
         const at = now();
         await database.transaction(async (tx) => {
-          if (id === undefined || !(await revokeMachineKey(tx, merchantId, id, at))) throw keyNotFound();
+          if (!(await revokeMachineKey(tx, merchantId, id, at))) throw keyNotFound();
           const about = { key_id: id };
           await recordEvent(tx, { what: 'machine_key.revoked', merchantId, who: whoOf(request), at, about });
         });

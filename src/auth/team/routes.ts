@@ -23,7 +23,7 @@ import {
   tooManyInvites,
   userNotFound,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn } from '../../http/ids.ts';
 import { route } from '../../http/openapi.ts';
 import { checkBodiesOnly } from '../../http/schemas.ts';
 import { enqueueMail, findMailState, MAILS } from '../../mail/queue.ts';
@@ -91,7 +91,7 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
         const change = request.body;
         if (change.role === undefined && change.disabled === undefined) throw required('role');
         const changed = await changeMember(database, merchantOf(request), {
-          ...{ userId: idIn(request, 'user_id'), change, callerId: userOf(request) },
+          ...{ userId: idIn(request, 'user_id', userNotFound), change, callerId: userOf(request) },
           ...{ by: whoOf(request), at: now() },
         });
         // This server refuses the tokens at once. If the database cannot be reached now, the next regular read finds it.
@@ -114,7 +114,7 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
         const merchantId = merchantOf(request);
         const at = now();
         const { text, expiresAt } = await database.transaction(async (tx) => {
-          const member = await findMember(tx, merchantId, idIn(request, 'user_id'));
+          const member = await findMember(tx, merchantId, idIn(request, 'user_id', userNotFound));
           // A stolen session must not replace the password of its own user, which needs the current one.
           if (member.disabled_at !== null || member.id === userOf(request)) throw resetLinkRefused();
           const about = { user_id: member.id };
@@ -203,9 +203,9 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
       }),
       async (request) => {
         const merchantId = merchantOf(request);
-        const id = idIn(request, 'invite_id');
+        const id = idIn(request, 'invite_id', inviteNotFound);
         await database.transaction(async (tx) => {
-          if (id === undefined || !(await removeInvite(tx, merchantId, id))) throw inviteNotFound();
+          if (!(await removeInvite(tx, merchantId, id))) throw inviteNotFound();
           const event = { what: 'invite.removed', merchantId, who: whoOf(request), at: now() } as const;
           await recordEvent(tx, { ...event, about: { invite_id: id } });
         });
@@ -214,6 +214,3 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
     );
   }
 }
-
-const idIn = ({ params }: FastifyRequest, name: string): number | undefined =>
-  readId((params as Record<string, string>)[name]);

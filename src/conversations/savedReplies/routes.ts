@@ -11,7 +11,7 @@ import {
 } from '../../contract/savedReplies.ts';
 import type { Database } from '../../database/database.ts';
 import { notForKeys, required, savedReplyNotFound, tooManySavedReplies } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn } from '../../http/ids.ts';
 import { route } from '../../http/openapi.ts';
 import { checkBodiesOnly } from '../../http/schemas.ts';
 import { deleteSavedReply, insertSavedReply, listSavedReplies, updateSavedReply } from './store.ts';
@@ -93,8 +93,4 @@ export function savedReplyRoutes({
 }
 
 /** An invalid id belongs to no saved reply. */
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { saved_reply_id: string }).saved_reply_id);
-  if (id === undefined) throw savedReplyNotFound();
-  return id;
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'saved_reply_id', savedReplyNotFound);

@@ -14,7 +14,7 @@ import {
 } from '../../contract/confidence.ts';
 import type { Database } from '../../database/database.ts';
 import { invalid, knownNotFound, ownerRequired } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn } from '../../http/ids.ts';
 import { route } from '../../http/openapi.ts';
 import {
   collectPage,
@@ -116,8 +116,7 @@ export function confidenceRoutes(parts: ConfidenceRouteParts): FastifyPluginAsyn
         response: { 200: KnownAnswerSchema },
       }),
       async (request) => {
-        const id = readId((request.params as { known_id: string }).known_id);
-        if (id === undefined) throw knownNotFound();
+        const id = idIn(request, 'known_id', knownNotFound);
         const judgement = { outcome: readOutcome(request.body), author: authorOf(request), at: now() };
         const judged = await database.transaction((tx) => judgeKnown(tx, merchantOf(request), id, judgement));
         if (!judged) throw knownNotFound();

@@ -23,7 +23,7 @@ import {
   required,
   tooLate,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn } from '../../http/ids.ts';
 import { route } from '../../http/openapi.ts';
 import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
@@ -203,9 +203,4 @@ function bodyOf({ body }: FastifyRequest): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body));
 }
 
-/** An invalid id belongs to no notification. */
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { notification_id: string }).notification_id);
-  if (id === undefined) throw notificationNotFound();
-  return id;
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'notification_id', notificationNotFound);

@@ -26,7 +26,7 @@ import {
   storageFull,
   tooManyWaits,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn } from '../../http/ids.ts';
 import { sendJson } from '../../http/json.ts';
 import { route } from '../../http/openapi.ts';
 import {
@@ -263,12 +263,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
 type WaitingAsk = Ask & { context: string | null };
 const lengthOf = ({ context, metadata }: WaitingAsk) => (context?.length ?? 0) + (metadata?.length ?? 0);
 
-/** An invalid id belongs to no ask. */
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { ask_id: string }).ask_id);
-  if (id === undefined) throw askNotFound();
-  return id;
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'ask_id', askNotFound);
 
 function askedIn(contextText: string | null): string {
   const context = JSON.parse(contextText ?? '{}') as Record<string, unknown>;

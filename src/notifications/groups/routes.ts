@@ -21,7 +21,7 @@ import {
   notificationNotFound,
   required,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn } from '../../http/ids.ts';
 import { route } from '../../http/openapi.ts';
 import { limitInvalid, readLimit } from '../../http/paging.ts';
 import { checkNothing } from '../../http/schemas.ts';
@@ -228,9 +228,4 @@ function wireOf(group: readonly Question[]): NotificationGroup {
   };
 }
 
-/** An invalid id belongs to no notification. */
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { notification_id: string }).notification_id);
-  if (id === undefined) throw notificationNotFound();
-  return id;
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'notification_id', notificationNotFound);

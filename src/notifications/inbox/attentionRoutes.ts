@@ -15,7 +15,7 @@ import {
   notificationNotFound,
   required,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn } from '../../http/ids.ts';
 import { route } from '../../http/openapi.ts';
 import { checkNothing } from '../../http/schemas.ts';
 import {
@@ -105,8 +105,7 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
         response: { 200: MessageOf('The message is queued again.') },
       }),
       async (request) => {
-        const id = readId((request.params as { notification_id: string }).notification_id);
-        if (id === undefined) throw notificationNotFound();
+        const id = idIn(request, 'notification_id', notificationNotFound);
         return fix(request, id, fixRecipient);
       },
     );
@@ -124,8 +123,7 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
         response: { 200: MessageOf('The message is queued again.') },
       }),
       async (request) => {
-        const id = readId((request.params as { delivery_id: string }).delivery_id);
-        if (id === undefined) throw deliveryNotFound();
+        const id = idIn(request, 'delivery_id', deliveryNotFound);
         return fix(request, id, fixRecipientOfMessage);
       },
     );

@@ -27,7 +27,7 @@ import {
   storageFull,
   tooManyNotes,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn, readId } from '../../http/ids.ts';
 import { route } from '../../http/openapi.ts';
 import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
@@ -252,9 +252,4 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
   };
 }
 
-/** An invalid id belongs to no notification. */
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { notification_id: string }).notification_id);
-  if (id === undefined) throw notificationNotFound();
-  return id;
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'notification_id', notificationNotFound);

@@ -8,7 +8,7 @@ import type { MerchantId } from '../../../contract/ids.ts';
 import { CHANGES } from '../../../database/database.ts';
 import { storableText } from '../../../database/text.ts';
 import { notFound, required } from '../../../errors.ts';
-import { readId } from '../../../http/ids.ts';
+import { idIn } from '../../../http/ids.ts';
 import { route } from '../../../http/openapi.ts';
 import { checkBodiesOnly } from '../../../http/schemas.ts';
 import { phoneOrText } from '../../phone.ts';
@@ -25,9 +25,9 @@ export function simulatorRoutes(parts: InboundRouteParts): FastifyPluginAsyncTyp
 
   async function phoneOfConversation(request: FastifyRequest) {
     const merchantId = merchantOf(request);
-    const conversationId = readId((request.params as { conversation_id: string }).conversation_id);
+    const conversationId = idIn(request, 'conversation_id', notFound);
     const channel = await channels.of(merchantId);
-    if (channel.type.name !== 'simulator' || conversationId === undefined) throw notFound();
+    if (channel.type.name !== 'simulator') throw notFound();
     const phone = await customerPhoneOf(database, merchantId, conversationId);
     if (phone === undefined) throw notFound();
     return { merchantId, conversationId, phone: phoneOrText(phone) };
