@@ -13,6 +13,7 @@ import { alreadyAnswered, notificationNotFound } from '../../errors.ts';
 import { findLessonWire } from '../../knowledge/taught.ts';
 import { checkTeach } from '../../knowledge/teach.ts';
 import type { Storage } from '../../merchants/storage.ts';
+import { readContext } from '../kinds.ts';
 import { recipientOf } from '../recipient.ts';
 import { checkAnswer } from '../rules.ts';
 import {
@@ -22,7 +23,7 @@ import {
   lockNotification,
   type StoredNotification,
 } from '../store.ts';
-import { askedIn, type Decided, performAnswer, type Settled } from './effects.ts';
+import { type Decided, performAnswer, type Settled } from './effects.ts';
 import { holdOf } from './held.ts';
 import { markAnswered } from './mark.ts';
 
@@ -73,7 +74,7 @@ export async function answerNotification(
   if (notification.erased_at !== null) throw notificationNotFound();
 
   const { author } = namedAuthor(caller, notification.author_name);
-  const { question, documentId: namedDocument, leadPhone } = askedIn(notification);
+  const { question, documentId: namedDocument, leadPhone } = readContext(notification);
   const decision = checkAnswer(
     {
       type: notification.notification_type,

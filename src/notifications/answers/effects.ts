@@ -16,6 +16,7 @@ import {
 import { type LearnedFrom, rememberAnswered } from '../../knowledge/suggestions.ts';
 import { endAskStep } from '../asks/endStep.ts';
 import { notificationEvent } from '../event.ts';
+import { readContext } from '../kinds.ts';
 import type { AnswerDecision } from '../rules.ts';
 import { lockNotification, type StoredNotification } from '../store.ts';
 
@@ -31,20 +32,6 @@ export interface Settled {
   at: Date;
   /** Whom the answer goes to: as it was when the person answered, unless somebody corrects the number. */
   recipient: string;
-}
-
-/** The question of a notification, and the document that its context names. */
-export function askedIn({
-  context,
-  requested_fields,
-}: Pick<StoredNotification, 'context' | 'requested_fields'>) {
-  const read = JSON.parse(context) as Record<string, unknown>;
-  const [field = ''] = JSON.parse(requested_fields) as string[];
-  return {
-    question: String(read[field] ?? ''),
-    documentId: typeof read.document_id === 'number' ? read.document_id : undefined,
-    leadPhone: read.lead_phone,
-  };
 }
 
 /** The event of an answer. */
@@ -78,7 +65,7 @@ export async function performAnswer(
     return { won: rows.length > 0, waitsUntil: undefined };
   }
 
-  const { question, documentId } = askedIn(notification);
+  const { question, documentId } = readContext(notification);
   const message = {
     notificationId: id,
     conversationId: notification.conversation_id,

@@ -11,6 +11,7 @@ import {
   OpenAsksQuery,
 } from '../../contract/asks.ts';
 import type { MerchantId } from '../../contract/ids.ts';
+import type { NotificationType } from '../../contract/notifications.ts';
 import { WriteHeaders } from '../../contract/notifications.ts';
 import { CHANGES, type Database } from '../../database/database.ts';
 import { deliveryWire } from '../../delivery/queue/deliveries.ts';
@@ -43,8 +44,9 @@ import { findAnswers } from '../../knowledge/find.ts';
 import type { Ranking } from '../../knowledge/ranking/rank.ts';
 import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
 import { whileWaiting } from '../../merchants/store.ts';
-import { contextOf } from '../columns.ts';
+import { columnOf } from '../columns.ts';
 import type { WriteOnce } from '../idempotency.ts';
+import { readContext } from '../kinds.ts';
 import { type AskParts, ask } from './ask.ts';
 import { cancel, expire } from './end.ts';
 import { readQuestion } from './rules.ts';
@@ -65,7 +67,9 @@ export interface AskRouteParts extends AskParts {
 
 const CANDIDATES_MAX = 5;
 const deliveryColumn = (merchantId: string) => `${deliveryWire(merchantId, 'asks.id')} as delivery`;
-const contextColumn = (merchantId: string) => `${contextOf(merchantId, 'asks.id')} as context`;
+const askedColumns = (merchantId: string) =>
+  `${columnOf('context', merchantId, 'asks.id')} as context,
+    ${columnOf('notification_type', merchantId, 'asks.id')} as notification_type`;
 const SCOPES = ['ask'] as const;
 const CURSOR_SOURCE = 'the next_cursor of a page';
 
@@ -199,13 +203,13 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
             database,
             merchantOf(request),
             { beforeId: last?.id ?? beforeId, limit: atMost },
-            contextColumn,
+            askedColumns,
           ),
         );
         const asks = rows.map((row) => ({
           status: 'waiting',
           ...baseOf(row),
-          question: askedIn(row.context),
+          question: row.context === null ? '' : readContext({ ...row, context: row.context }).question,
         }));
         const nextCursor = hasMore ? cursorOf(`ask ${rows.at(-1)!.id}`) : null;
         return sendJson(reply, JSON.stringify({ asks, next_cursor: nextCursor }));
@@ -260,12 +264,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
   };
 }
 
-type WaitingAsk = Ask & { context: string | null };
+type WaitingAsk = Ask & { context: string | null; notification_type: NotificationType };
 const lengthOf = ({ context, metadata }: WaitingAsk) => (context?.length ?? 0) + (metadata?.length ?? 0);
 
 const idOf = (request: FastifyRequest) => idIn(request, 'ask_id', askNotFound);
-
-function askedIn(contextText: string | null): string {
-  const context = JSON.parse(contextText ?? '{}') as Record<string, unknown>;
-  return String(context.question ?? context.support_request_reason ?? '');
-}

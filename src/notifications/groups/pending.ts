@@ -4,7 +4,6 @@ import type { Database } from '../../database/database.ts';
 import { withinDeadline, withoutDeadline } from '../../database/deadline.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { readInboxVersion } from '../inboxes.ts';
-import { KINDS } from '../kinds.ts';
 import { groupsOf } from './group.ts';
 import { type Question, questionOf } from './question.ts';
 import { listPending, readQuestions } from './store.ts';
@@ -84,7 +83,7 @@ async function update(
   for (let from = 0; from < missing.length; from += READ_AT_ONCE) {
     const slice = missing.slice(from, from + READ_AT_ONCE);
     for (const row of await readQuestions(database, merchantId, slice)) {
-      found.set(row.id, questionOf(row, questionIn(row.context)));
+      found.set(row.id, questionOf(row));
       await pause();
     }
   }
@@ -99,16 +98,6 @@ async function update(
   const groups = await groupsOf(grouped, pause);
   groups.sort((a, b) => b.length - a.length || b.at(-1)!.id - a.at(-1)!.id);
   return { questions, groups, ids: new Set(rows.map(({ id }) => id)) };
-}
-
-/** What a customer asked, whatever the type. */
-export function questionIn(contextText: string): string {
-  const context = JSON.parse(contextText) as Record<string, unknown>;
-  for (const { requestedFields } of Object.values(KINDS)) {
-    const text = context[requestedFields[0] ?? ''];
-    if (typeof text === 'string' && text.trim() !== '') return text.trim();
-  }
-  return '';
 }
 
 function bytesOf({ questions, ids }: Known): number {

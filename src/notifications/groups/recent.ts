@@ -3,7 +3,6 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Database } from '../../database/database.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { groupsOf } from './group.ts';
-import { questionIn } from './pending.ts';
 import { type Question, questionOf } from './question.ts';
 import { listRecent, type QuestionState, readQuestions } from './store.ts';
 
@@ -39,7 +38,7 @@ export function createRecentQuestions(database: Database): RecentQuestions {
     const pause = inSlices();
     for (let from = 0; from < missing.length; from += READ_AT_ONCE) {
       for (const row of await readQuestions(database, merchantId, missing.slice(from, from + READ_AT_ONCE))) {
-        found.set(row.id, questionOf(row, questionIn(row.context)));
+        found.set(row.id, questionOf(row));
         await pause();
       }
     }

@@ -31,9 +31,9 @@ import { undoSecondsInvalid } from '../rules.ts';
 import { lockNotification, touchNotification } from '../store.ts';
 import { answerMany, idsInvalid, readManyAnswer } from './answerMany.ts';
 import { scoreOf } from './group.ts';
-import { createPendingQuestions, questionIn } from './pending.ts';
+import { createPendingQuestions } from './pending.ts';
 import { comparedOf, type Question } from './question.ts';
-import { readContext, regroup, ungroup } from './store.ts';
+import { findQuestion, regroup, ungroup } from './store.ts';
 
 export interface GroupParts {
   database: Database;
@@ -111,9 +111,7 @@ export function groupRoutes({
         const id = idOf(request);
         const { limit } = request.query as { limit?: unknown };
         const count = readLimit(limit, SIMILAR_LIMIT.max) ?? SIMILAR_LIMIT.default;
-        const context = await readContext(database, merchantId, id);
-        if (context === undefined) throw notificationNotFound();
-        const asked = comparedOf(questionIn(context));
+        const asked = comparedOf(await findQuestion(database, merchantId, id));
         const { questions } = await pendingOf(merchantId);
         const found: SimilarNotification[] = [];
         for (const question of questions.values()) {

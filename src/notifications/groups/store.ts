@@ -2,8 +2,9 @@ import type { Author, MerchantId } from '../../contract/ids.ts';
 import { NOTIFICATION_TYPES } from '../../contract/notifications.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
+import { notificationNotFound } from '../../errors.ts';
 import { CANCELLED } from '../asks/end.ts';
-import { KINDS } from '../kinds.ts';
+import { KINDS, readContext, type WithContext } from '../kinds.ts';
 import type { PendingRow } from './question.ts';
 
 /** Only the newest notifications are compared. */
@@ -39,7 +40,7 @@ export async function listRecent(
 ): Promise<{ id: number; state: QuestionState; ungrouped: number }[]> {
   const rows = await queries.all<{ id: number; state: QuestionState | 'cancelled'; ungrouped: number }>(
     `select n.id, case when n.answer is null then 'pending' when n.answer = '${CANCELLED}' then 'cancelled'
-          when n.answer like '%"resolve_only":true}' then 'resolved' else 'answered' end as state,
+          else n.outcome end as state,
         coalesce((select 1 from ungrouped_notifications u
           where u.merchant_id = $1 and u.notification_id = n.id), 0) as ungrouped
       from notifications n where n.merchant_id = $1 order by n.id desc limit ${PENDING_MAX}`,
@@ -55,7 +56,7 @@ export function readQuestions(
   ids: readonly number[],
 ): Promise<PendingRow[]> {
   return queries.all(
-    `select id, conversation_id, created_at, context from notifications
+    `select id, conversation_id, created_at, notification_type, context from notifications
       where ${ownIdIn(queries, '$1', '$2')} and ${IS_QUESTION} and octet_length(context) <= ${CONTEXT_MAX_BYTES}`,
     [merchantId, ids],
   );
@@ -79,24 +80,22 @@ export function readAnswered(
   queries: Queries,
   merchantId: MerchantId,
   ids: readonly number[],
-): Promise<{ id: number; context: string }[]> {
+): Promise<(WithContext & { id: number })[]> {
   return queries.all(
-    `select id, context from notifications where ${ownIdIn(queries, '$1', '$2')} and status = 'answered'
+    `select id, notification_type, context from notifications where ${ownIdIn(queries, '$1', '$2')} and status = 'answered'
       and ${IS_QUESTION} order by id`,
     [merchantId, ids],
   );
 }
 
-export async function readContext(
-  queries: Queries,
-  merchantId: MerchantId,
-  id: number,
-): Promise<string | undefined> {
-  const row = await queries.one<{ context: string }>(
-    'select context from notifications where merchant_id = $1 and id = $2',
+/** What its customer asked. */
+export async function findQuestion(queries: Queries, merchantId: MerchantId, id: number): Promise<string> {
+  const row = await queries.one<WithContext>(
+    'select notification_type, context from notifications where merchant_id = $1 and id = $2',
     [merchantId, id],
   );
-  return row?.context;
+  if (!row) throw notificationNotFound();
+  return readContext(row).question;
 }
 
 /** From now on it is in no group. The notification must be locked. */

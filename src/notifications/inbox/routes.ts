@@ -127,7 +127,7 @@ function readPageRequest(request: FastifyRequest): PageRequest {
     ...filter,
     order: readOptional('sort', query.sort, INBOX_SORTS) === 'oldest' ? 'asc' : 'desc',
     limit: readLimit(query.limit, INBOX_LIMIT.max) ?? INBOX_LIMIT.default,
-    after: after && { id: Number(after.at(-1)), ...(after.length > 1 && { time: after[0] }) },
+    after: after && { id: Number(after.at(-1)), updated_at: after[0] },
   };
 }
 
