@@ -2,11 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { ChangedMany, ManyDeliveries } from '../contract/delivery.ts';
 import { invalid } from '../errors.ts';
+import { memberOf, oneOf, readName } from '../http/input.ts';
 import { route } from '../http/openapi.ts';
 import { checkNothing } from '../http/schemas.ts';
 import { cancelMany, retryMany } from './queue/control/many.ts';
 import { announceChange } from './queue/enqueue.ts';
-import { afterIdInvalid, field, manyMessage, readAfterId, readState, stateInvalid } from './requests.ts';
+import { afterIdInvalid, manyMessage, readAfterId } from './requests.ts';
 import type { DeliveryParts } from './routes.ts';
 
 const RETRYABLE = ['failed', 'cancelled'] as const;
@@ -30,7 +31,7 @@ export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncType
         description:
           'All failed or all cancelled messages, optionally only since a time. `more`: call again with ' +
           '`after_id` for the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
-        errors: [stateInvalid(RETRYABLE), sinceInvalid(), afterIdInvalid()],
+        errors: [oneOf('state', RETRYABLE), sinceInvalid(), afterIdInvalid()],
         body: ManyDeliveries,
         response: { 200: ChangedMany },
       }),
@@ -51,7 +52,7 @@ export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncType
         scopes: ['answer'],
         description:
           'All queued, waiting or failed messages, optionally only since a time. `more`: call again with `after_id` for the rest.',
-        errors: [stateInvalid(CANCELLABLE), sinceInvalid(), afterIdInvalid()],
+        errors: [oneOf('state', CANCELLABLE), sinceInvalid(), afterIdInvalid()],
         body: ManyDeliveries,
         response: { 200: ChangedMany },
       }),
@@ -66,12 +67,14 @@ export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncType
 }
 
 function readMany<State extends string>(body: unknown, states: readonly State[]) {
-  const since = field(body, 'since') ?? undefined;
+  const since = memberOf(body, 'since') ?? undefined;
   const time = typeof since === 'string' && /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN;
   if (since !== undefined && Number.isNaN(time)) throw sinceInvalid();
+  const state = readName('state', memberOf(body, 'state'), states);
+  if (!state) throw oneOf('state', states);
   return {
-    state: readState(field(body, 'state'), states),
+    state,
     since: since === undefined ? undefined : new Date(time),
-    afterId: readAfterId(field(body, 'after_id')),
+    afterId: readAfterId(memberOf(body, 'after_id')),
   };
 }

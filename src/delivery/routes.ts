@@ -22,6 +22,7 @@ import {
   recipientNotForKeys,
 } from '../errors.ts';
 import { idIn } from '../http/ids.ts';
+import { memberOf, oneOf, readName } from '../http/input.ts';
 import { route } from '../http/openapi.ts';
 import { collectPage, cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
 import { checkNothing } from '../http/schemas.ts';
@@ -32,7 +33,6 @@ import { findDelivery, listDeliveries } from './queue/deliveries.ts';
 import { announceChange, type Outbox } from './queue/enqueue.ts';
 import { readTimeline } from './queue/events.ts';
 import { readQuota } from './quota.ts';
-import { field, readState, stateInvalid } from './requests.ts';
 
 export interface DeliveryParts {
   database: Database;
@@ -61,7 +61,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         scopes: ['notifications:read'],
         responseHeaders: ['Link'],
         description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page, or fewer if they are long. \`Link\` leads to the next page.`,
-        errors: [stateInvalid()],
+        errors: [oneOf('state', DELIVERY_STATES)],
         querystring: Type.Object({
           state: Type.Optional(DeliveryStateName),
           limit: Type.Optional(
@@ -81,7 +81,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         const limit = readLimit(query.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
         const [before] = readCursor(query.cursor, /^delivery (\d{1,15})$/) ?? [];
         const filter = {
-          state: query.state === undefined ? undefined : readState(query.state, DELIVERY_STATES),
+          state: readName('state', query.state, DELIVERY_STATES),
           at: now(),
         };
         const { rows, hasMore } = await collectPage<Delivery>(
@@ -183,7 +183,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
 const idOf = (request: FastifyRequest) => idIn(request, 'delivery_id', deliveryNotFound);
 
 function readRecipient(body: unknown): string | undefined {
-  const recipient = field(body, 'recipient') ?? undefined;
+  const recipient = memberOf(body, 'recipient') ?? undefined;
   if (recipient !== undefined && typeof recipient !== 'string') throw recipientInvalid();
   return recipient;
 }

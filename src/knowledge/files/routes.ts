@@ -14,6 +14,7 @@ import {
 } from '../../contract/knowledgeUpkeep.ts';
 import { CHANGES, type Database } from '../../database/database.ts';
 import { invalid, payloadTooLarge, storageFull } from '../../errors.ts';
+import { oneOf } from '../../http/input.ts';
 import { route } from '../../http/openapi.ts';
 import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
@@ -34,7 +35,7 @@ const IMPORTED_AT_ONCE = 20;
 const EXPORTED_AT_ONCE = 50;
 const PROBLEMS_SHOWN_MAX = 100;
 
-const formatInvalid = () => invalid('format', `format must be one of ${FILE_FORMATS.join(', ')}`);
+const formatInvalid = () => oneOf('format', FILE_FORMATS);
 const tooManyDocuments = () =>
   invalid('text', `text must not have more than ${IMPORT_DOCUMENTS_MAX} documents. Split the file.`);
 

@@ -19,13 +19,14 @@ import { INBOX_TABS } from '../../contract/plain.ts';
 import { ListedPresences } from '../../contract/teamwork.ts';
 import { invalid } from '../../errors.ts';
 import { readIds } from '../../http/ids.ts';
+import { oneOf, readName } from '../../http/input.ts';
 import { route } from '../../http/openapi.ts';
 import { cursorInvalid, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
 import { checkNothing } from '../../http/schemas.ts';
 import { matches } from '../list/list.ts';
 import { listPresentIn } from '../team/presence.ts';
 import { readCounts } from './counts.ts';
-import { FILTER_ERRORS, oneOf, readFilter, readOptional } from './filter.ts';
+import { FILTER_ERRORS, readFilter } from './filter.ts';
 import { type ItemParts, readItems } from './items.ts';
 import { cursorPattern, type PageRequest, readPage } from './list.ts';
 
@@ -119,13 +120,13 @@ const tagOf = (merchantId: MerchantId, body: Buffer) =>
 
 function readPageRequest(request: FastifyRequest): PageRequest {
   const query = request.query as Record<string, unknown>;
-  const tab = readOptional('tab', query.tab, INBOX_TABS) ?? 'open';
+  const tab = readName('tab', query.tab, INBOX_TABS) ?? 'open';
   const filter = readFilter(query, request);
   const after = readCursor(query.cursor, cursorPattern({ tab, ...filter }), CURSOR_SOURCE);
   return {
     tab,
     ...filter,
-    order: readOptional('sort', query.sort, INBOX_SORTS) === 'oldest' ? 'asc' : 'desc',
+    order: readName('sort', query.sort, INBOX_SORTS) === 'oldest' ? 'asc' : 'desc',
     limit: readLimit(query.limit, INBOX_LIMIT.max) ?? INBOX_LIMIT.default,
     after: after && { id: Number(after.at(-1)), updated_at: after[0] },
   };

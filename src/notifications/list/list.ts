@@ -5,6 +5,7 @@ import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../../contr
 import type { Database, Queries } from '../../database/database.ts';
 import { withinDeadline, withoutDeadline } from '../../database/deadline.ts';
 import { invalid } from '../../errors.ts';
+import { readName } from '../../http/input.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../../http/paging.ts';
 import { createFindInbox, type Inbox } from '../inboxes.ts';
 import { scan } from '../scan.ts';
@@ -120,7 +121,6 @@ export const matches = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch === '*' || ifNoneMatch.split(',').some((part) => part.trim().replace(/^(W\/)?/, 'W/') === tag);
 
 export function readListQuery(query: Record<string, unknown>): ListFilter {
-  const status = query.status;
   const types = [query.notification_types, query['notification_types[]']]
     .flat()
     .filter((value) => value !== undefined)
@@ -133,11 +133,8 @@ export function readListQuery(query: Record<string, unknown>): ListFilter {
       );
     }
   }
-  if (status !== undefined && !(STATUSES as readonly unknown[]).includes(status)) {
-    throw invalid('status', `status must be one of ${STATUSES.join(', ')}`);
-  }
   return {
-    status: status as ListFilter['status'],
+    status: readName('status', query.status, STATUSES),
     types: [...new Set(types as NotificationType[])].sort(),
     beforeId: readBeforeId(query.cursor),
     limit: readLimit(query.limit, LIMIT_MAX),

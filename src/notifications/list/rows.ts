@@ -23,8 +23,7 @@ export interface ListPage {
 }
 
 /** SQL. Few fixed names, so they are part of the text. As parameters they made PostgreSQL plan each list: 140 of 320 µs. */
-const statusIs = ({ status }: Pick<ListFilter, 'status'>) =>
-  status ? `status = '${status}'` : 'true';
+const statusIs = ({ status }: Pick<ListFilter, 'status'>) => (status ? `status = '${status}'` : 'true');
 const typeIsAmong = ({ types }: Pick<ListFilter, 'types'>) =>
   types.length > 0 ? `notification_type in ('${types.join("', '")}')` : 'true';
 /** The window of a list after a position. */

@@ -13,6 +13,7 @@ import {
   Note,
   NoteBody,
   Notes,
+  PRESENCE_STATES,
   PresenceBody,
   Presences,
 } from '../../contract/teamwork.ts';
@@ -28,6 +29,7 @@ import {
   tooManyNotes,
 } from '../../errors.ts';
 import { idIn, readId } from '../../http/ids.ts';
+import { oneOf } from '../../http/input.ts';
 import { route } from '../../http/openapi.ts';
 import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
@@ -43,7 +45,6 @@ import {
   readAssignee,
   readNote,
   readPresence,
-  stateInvalid,
   textInvalid,
 } from './rules.ts';
 import {
@@ -219,7 +220,7 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
         description:
           'Repeat it every 5 seconds while it is open: it ends after 15 seconds. Colleagues hear of a change as ' +
           '`presence` on the stream of events. Returns the others who have it open.',
-        errors: [notificationNotFound(), required('state'), stateInvalid()],
+        errors: [notificationNotFound(), required('state'), oneOf('state', PRESENCE_STATES)],
         area: 'notification',
         body: PresenceBody,
         response: { 200: Presences },
