@@ -1,12 +1,17 @@
 import type { ApiError } from '../../errors.ts';
 
-const text = (description: string, ...examples: string[]) => ({
+interface Header {
+  description: string;
+  schema: { type: 'string' | 'integer'; minimum?: number; const?: string; examples?: (string | number)[] };
+}
+
+const text = (description: string, ...examples: string[]): Header => ({
   description,
-  schema: { type: 'string' as const, ...(examples.length > 0 && { examples }) },
+  schema: { type: 'string', ...(examples.length > 0 && { examples }) },
 });
-const number = (description: string, minimum: number, example: number) => ({
+const number = (description: string, minimum: number, example: number): Header => ({
   description,
-  schema: { type: 'integer' as const, minimum, examples: [example] },
+  schema: { type: 'integer', minimum, examples: [example] },
 });
 
 /** Every response header that a client may use, for the API document. */
@@ -33,7 +38,7 @@ export const HEADERS = {
     'Names this request in the log. It is yours, if you sent one.',
     '6f1c1c1e-3a5b-4c0e-9a57-0f5f4e1f7a11',
   ),
-};
+} satisfies Record<string, Header>;
 
 export type HeaderName = keyof typeof HEADERS;
 
