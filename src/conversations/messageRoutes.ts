@@ -66,7 +66,7 @@ export function messageRoutes({ database, storage, writeOnce, now }: Parts): Fas
             const messages = readMessages(request.body, now());
             await storage.reserve(tx, merchantId, bytesOf(messages));
             const stored = await insertMessages(tx, merchantId, id, messages, now());
-            return { body: { stored, repeated: messages.length - stored }, headers: {} };
+            return { body: { stored, repeated: messages.length - stored } };
           }),
         );
         if (body.stored > 0) database.signal(CHANGES);

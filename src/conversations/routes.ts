@@ -43,7 +43,7 @@ export interface ConversationParts {
   writeOnce: <T>(
     request: FastifyRequest,
     reply: FastifyReply,
-    perform: (queries: Database | Transaction) => Promise<{ body: T; headers: Record<string, string> }>,
+    perform: (queries: Database | Transaction) => Promise<{ body: T }>,
   ) => Promise<{ body: T }>;
 }
 
@@ -141,7 +141,7 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
           const given = await readCustomer(queries, merchantId, request.body);
           const reserve = (bytes: number) => storage.reserve(queries, merchantId, bytes);
           const body = await store.upsertConversation(queries, merchantId, given, now(), reserve);
-          return { body, headers: {} };
+          return { body };
         });
         const [conversation] = await withWindows(merchantId, [body]);
         return conversation!;

@@ -97,7 +97,6 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
               delivery_id: deliveryId,
               undo_until: undoUntil?.toISOString() ?? null,
             },
-            headers: {},
           };
         });
         announce();

@@ -173,8 +173,8 @@ export function notificationRoutes({
         }),
       },
       async (request, reply) => {
-        const { headers, ...answered } = await writeOnce(request, reply, async (queries) => ({
-          ...(await answerNotification(
+        const answered = await writeOnce(request, reply, (queries) =>
+          answerNotification(
             queries,
             { outbox, storage, find: queries === database ? find : undefined },
             {
@@ -184,9 +184,8 @@ export function notificationRoutes({
               body: request.body,
               at: now(),
             },
-          )),
-          headers: {},
-        }));
+          ),
+        );
         database.signal(CHANGES);
         outbox.announce();
         return answered as never;

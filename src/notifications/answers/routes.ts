@@ -185,11 +185,7 @@ export function answerRoutes({
     perform: () => Promise<Result[]>,
   ): Promise<{ results: Result[] }> {
     try {
-      const { results } = await writeOnce.inParts(request, reply, async () => ({
-        results: await perform(),
-        headers: {},
-      }));
-      return { results };
+      return await writeOnce.inParts(request, reply, async () => ({ results: await perform() }));
     } finally {
       // Also if it failed half-way.
       database.signal(CHANGES);

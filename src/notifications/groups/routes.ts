@@ -149,16 +149,9 @@ export function groupRoutes({
       async (request, reply) => {
         const many = readManyAnswer(request.body);
         try {
-          const { results, document_id } = await writeOnce.inParts(request, reply, async () => ({
-            ...(await answerMany(
-              { database, outbox, storage, now },
-              merchantOf(request),
-              authorOf(request),
-              many,
-            )),
-            headers: {},
-          }));
-          return { results, document_id };
+          return await writeOnce.inParts(request, reply, () =>
+            answerMany({ database, outbox, storage, now }, merchantOf(request), authorOf(request), many),
+          );
         } finally {
           // Also if it failed half-way.
           database.signal(CHANGES);

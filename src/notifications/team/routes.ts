@@ -182,7 +182,7 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
             const stored = await insertNote(tx, merchantId, id, note);
             const { conversation_id } = stored;
             // With the conversation, so that the stored response is removed when its customer is erased.
-            return { note: (await notesWire(tx, merchantId, [stored]))[0]!, conversation_id, headers: {} };
+            return { note: (await notesWire(tx, merchantId, [stored]))[0]!, conversation_id };
           }),
         );
         database.signal(CHANGES);
