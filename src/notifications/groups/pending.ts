@@ -5,7 +5,7 @@ import { withinDeadline, withoutDeadline } from '../../database/deadline.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { readInboxVersion } from '../inboxes.ts';
 import { groupsOf } from './group.ts';
-import { type Question, questionOf } from './question.ts';
+import type { Question } from './question.ts';
 import { listPending, readQuestions } from './store.ts';
 
 /** A merchant's pending questions, and which of them belong together. */
@@ -25,8 +25,6 @@ interface Known extends Pending {
 const QUESTION_BYTES = 600;
 const WORD_BYTES = 40;
 const KEPT_MAX_BYTES = 32 * 1024 * 1024;
-/** At most 16 KB each. */
-const READ_AT_ONCE = 32;
 
 /**
  * Pending questions, kept in memory and brought up to date when somebody looks, so raising one costs nothing more. What a
@@ -79,14 +77,7 @@ async function update(
   const pause = inSlices();
   const rows = await listPending(database, merchantId);
   const missing = rows.map(({ id }) => id).filter((id) => !before?.ids.has(id));
-  const found = new Map<number, Question>();
-  for (let from = 0; from < missing.length; from += READ_AT_ONCE) {
-    const slice = missing.slice(from, from + READ_AT_ONCE);
-    for (const row of await readQuestions(database, merchantId, slice)) {
-      found.set(row.id, questionOf(row));
-      await pause();
-    }
-  }
+  const found = await readQuestions(database, merchantId, missing);
   const questions = new Map<number, Question>();
   const grouped: Question[] = [];
   for (const { id, ungrouped } of rows) {

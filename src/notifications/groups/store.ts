@@ -3,14 +3,16 @@ import { NOTIFICATION_TYPES } from '../../contract/notifications.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { notificationNotFound } from '../../errors.ts';
+import { inSlices } from '../../http/limits/slices.ts';
 import { CANCELLED } from '../asks/end.ts';
 import { KINDS, readContext, type WithContext } from '../kinds.ts';
-import type { PendingRow } from './question.ts';
+import { type PendingRow, type Question, questionOf } from './question.ts';
 
 /** Only the newest notifications are compared. */
 const PENDING_MAX = 1000;
 /** What is larger is not compared. A slice of rows must be short for SQLite, which blocks everybody. */
 const CONTEXT_MAX_BYTES = 16 * 1024;
+const READ_AT_ONCE = 32;
 
 /** What customers want a person for is answered one by one. */
 const TYPES = NOTIFICATION_TYPES.filter((type) => KINDS[type].teaches);
@@ -50,16 +52,25 @@ export async function listRecent(
 }
 
 /** Those of them that are questions and not too large. */
-export function readQuestions(
+export async function readQuestions(
   queries: Queries,
   merchantId: MerchantId,
   ids: readonly number[],
-): Promise<PendingRow[]> {
-  return queries.all(
-    `select id, conversation_id, created_at, notification_type, context from notifications
-      where ${ownIdIn(queries, '$1', '$2')} and ${IS_QUESTION} and octet_length(context) <= ${CONTEXT_MAX_BYTES}`,
-    [merchantId, ids],
-  );
+): Promise<Map<number, Question>> {
+  const found = new Map<number, Question>();
+  const pause = inSlices();
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    const rows = await queries.all<PendingRow>(
+      `select id, conversation_id, created_at, notification_type, context from notifications
+        where ${ownIdIn(queries, '$1', '$2')} and ${IS_QUESTION} and octet_length(context) <= ${CONTEXT_MAX_BYTES}`,
+      [merchantId, ids.slice(from, from + READ_AT_ONCE)],
+    );
+    for (const row of rows) {
+      found.set(row.id, questionOf(row));
+      await pause();
+    }
+  }
+  return found;
 }
 
 /** Those of them that are pending. */
