@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { AuditEventList, AuditQuery } from '../contract/audit.ts';
 import { EVENT_NAMES, type EventName } from '../contract/auditEvents.ts';
@@ -6,7 +5,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
 import { invalid, ownerRequired } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { route } from '../http/openapi.ts';
+import { type App, route } from '../http/openapi.ts';
 import { cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
 import { checkNothing } from '../http/schemas.ts';
 import { auditEventOf, type EventFilter, listEvents } from './store.ts';
@@ -21,33 +20,34 @@ interface AuditParts {
 const LIMIT_MAX = 200;
 const LIMIT_DEFAULT = 50;
 
-export function auditRoutes({ database, requireOwner, merchantOf }: AuditParts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireOwner(app);
-    checkNothing(app);
+export async function auditRoutes(
+  app: App,
+  { database, requireOwner, merchantOf }: AuditParts,
+): Promise<void> {
+  requireOwner(app);
+  checkNothing(app);
 
-    app.get(
-      '/audit',
-      route('audit', 'List audit events', {
-        operationId: 'listAuditEvents',
-        responseHeaders: ['Link'],
-        description: `Who did what, from where and when, newest first, ${LIMIT_DEFAULT} a page. \`Link\` leads to the next page. Only for owners.`,
-        errors: [ownerRequired(), whatInvalid()],
-        querystring: AuditQuery,
-        response: { 200: AuditEventList },
-      }),
-      async (request, reply) => {
-        const filter = readQuery(request.query as Record<string, unknown>);
-        // One more than requested shows whether there is a next page.
-        const rows = await listEvents(database, merchantOf(request), { ...filter, limit: filter.limit + 1 });
-        const page = rows.slice(0, filter.limit);
-        const last = page.at(-1);
-        if (rows.length > filter.limit && last)
-          reply.header('link', nextLink(request, cursorOf(`event ${last.at} ${last.id}`)));
-        return page.map(auditEventOf);
-      },
-    );
-  };
+  app.get(
+    '/audit',
+    route('audit', 'List audit events', {
+      operationId: 'listAuditEvents',
+      responseHeaders: ['Link'],
+      description: `Who did what, from where and when, newest first, ${LIMIT_DEFAULT} a page. \`Link\` leads to the next page. Only for owners.`,
+      errors: [ownerRequired(), whatInvalid()],
+      querystring: AuditQuery,
+      response: { 200: AuditEventList },
+    }),
+    async (request, reply) => {
+      const filter = readQuery(request.query as Record<string, unknown>);
+      // One more than requested shows whether there is a next page.
+      const rows = await listEvents(database, merchantOf(request), { ...filter, limit: filter.limit + 1 });
+      const page = rows.slice(0, filter.limit);
+      const last = page.at(-1);
+      if (rows.length > filter.limit && last)
+        reply.header('link', nextLink(request, cursorOf(`event ${last.at} ${last.id}`)));
+      return page.map(auditEventOf);
+    },
+  );
 }
 
 function readQuery(query: Record<string, unknown>): EventFilter {

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { callerOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
@@ -23,7 +22,7 @@ import {
 } from '../errors.ts';
 import { idIn } from '../http/ids.ts';
 import { memberOf, oneOf, readName } from '../http/input.ts';
-import { route } from '../http/openapi.ts';
+import { type App, route } from '../http/openapi.ts';
 import { collectPage, cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
 import { checkNothing } from '../http/schemas.ts';
 import type { CountryCode } from './phone.ts';
@@ -47,137 +46,135 @@ export interface DeliveryParts {
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1000;
 
-export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox {
+export async function deliveryRoutes(app: App, parts: DeliveryParts): Promise<void> {
   const { database, channelDailyLimit, defaultCountry, countryOf, now } = parts;
 
-  return async (app) => {
-    requireMerchant(app);
-    checkNothing(app);
+  requireMerchant(app);
+  checkNothing(app);
 
-    app.get(
-      '/delivery/',
-      route('deliveries', 'List deliveries', {
-        operationId: 'listDeliveries',
-        scopes: ['notifications:read'],
-        responseHeaders: ['Link'],
-        description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page, or fewer if they are long. \`Link\` leads to the next page.`,
-        errors: [oneOf('state', DELIVERY_STATES)],
-        querystring: Type.Object({
-          state: Type.Optional(DeliveryStateName),
-          limit: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: LIMIT_MAX,
-              default: LIMIT_DEFAULT,
-              description: 'Page size.',
-            }),
-          ),
-          cursor: Type.Optional(Type.String({ description: 'From the `Link` header of the previous page.' })),
-        }),
-        response: { 200: DeliveryList },
+  app.get(
+    '/delivery/',
+    route('deliveries', 'List deliveries', {
+      operationId: 'listDeliveries',
+      scopes: ['notifications:read'],
+      responseHeaders: ['Link'],
+      description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page, or fewer if they are long. \`Link\` leads to the next page.`,
+      errors: [oneOf('state', DELIVERY_STATES)],
+      querystring: Type.Object({
+        state: Type.Optional(DeliveryStateName),
+        limit: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: LIMIT_MAX,
+            default: LIMIT_DEFAULT,
+            description: 'Page size.',
+          }),
+        ),
+        cursor: Type.Optional(Type.String({ description: 'From the `Link` header of the previous page.' })),
       }),
-      async (request, reply) => {
-        const query = request.query as Record<string, unknown>;
-        const limit = readLimit(query.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
-        const [before] = readCursor(query.cursor, /^delivery (\d{1,15})$/) ?? [];
-        const filter = {
-          state: readName('state', query.state, DELIVERY_STATES),
-          at: now(),
-        };
-        const { rows, hasMore } = await collectPage<Delivery>(
-          limit,
-          ({ content }) => content.length,
-          (last, atMost) =>
-            listDeliveries(database, merchantOf(request), {
-              ...filter,
-              beforeId: last?.id ?? (before === undefined ? undefined : Number(before)),
-              limit: atMost,
-            }),
-        );
-        if (hasMore) reply.header('link', nextLink(request, cursorOf(`delivery ${rows.at(-1)!.id}`)));
-        return rows;
-      },
-    );
+      response: { 200: DeliveryList },
+    }),
+    async (request, reply) => {
+      const query = request.query as Record<string, unknown>;
+      const limit = readLimit(query.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
+      const [before] = readCursor(query.cursor, /^delivery (\d{1,15})$/) ?? [];
+      const filter = {
+        state: readName('state', query.state, DELIVERY_STATES),
+        at: now(),
+      };
+      const { rows, hasMore } = await collectPage<Delivery>(
+        limit,
+        ({ content }) => content.length,
+        (last, atMost) =>
+          listDeliveries(database, merchantOf(request), {
+            ...filter,
+            beforeId: last?.id ?? (before === undefined ? undefined : Number(before)),
+            limit: atMost,
+          }),
+      );
+      if (hasMore) reply.header('link', nextLink(request, cursorOf(`delivery ${rows.at(-1)!.id}`)));
+      return rows;
+    },
+  );
 
-    app.get(
-      '/delivery/:delivery_id',
-      route('deliveries', 'Get a delivery', {
-        operationId: 'getDelivery',
-        scopes: ['notifications:read'],
-        description: 'One message, with its history.',
-        errors: [deliveryNotFound()],
-        response: { 200: DeliveryWithTimeline },
-      }),
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const delivery = await findDelivery(database, merchantId, idOf(request), now());
-        if (!delivery) throw deliveryNotFound();
-        return { ...delivery, timeline: await readTimeline(database, merchantId, delivery.id) };
-      },
-    );
+  app.get(
+    '/delivery/:delivery_id',
+    route('deliveries', 'Get a delivery', {
+      operationId: 'getDelivery',
+      scopes: ['notifications:read'],
+      description: 'One message, with its history.',
+      errors: [deliveryNotFound()],
+      response: { 200: DeliveryWithTimeline },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const delivery = await findDelivery(database, merchantId, idOf(request), now());
+      if (!delivery) throw deliveryNotFound();
+      return { ...delivery, timeline: await readTimeline(database, merchantId, delivery.id) };
+    },
+  );
 
-    app.post(
-      '/delivery/:delivery_id/retry',
-      route('deliveries', 'Send a failed delivery again', {
-        operationId: 'retryDelivery',
-        scopes: ['answer'],
-        optionalBody: true,
-        description:
-          'Puts a failed or cancelled message back into the queue. `recipient` corrects its phone number.',
-        errors: [deliveryNotFound(), deliveryNotFailed(), recipientInvalid(), recipientNotForKeys()],
-        body: RetryBody,
-        response: { 200: MessageOf('The message is queued again.') },
-      }),
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const recipient = readRecipient(request.body);
-        // A key must not be able to send a message to somebody else.
-        if (recipient !== undefined && callerOf(request).kind === 'key') throw recipientNotForKeys();
-        const id = idOf(request);
-        const country = await countryOf(database, merchantId);
-        const retry = { id, recipient, country, defaultCountry };
-        const who = whoOf(request);
-        const result = await database.transaction((tx) => retryDelivery(tx, merchantId, retry, who, now()));
-        if (result === 'not_found') throw deliveryNotFound();
-        if (result === 'not_failed') throw deliveryNotFailed();
-        if (result === 'bad_number') throw recipientInvalid();
-        announceChange(parts);
-        return { message: 'The message is queued again.' };
-      },
-    );
+  app.post(
+    '/delivery/:delivery_id/retry',
+    route('deliveries', 'Send a failed delivery again', {
+      operationId: 'retryDelivery',
+      scopes: ['answer'],
+      optionalBody: true,
+      description:
+        'Puts a failed or cancelled message back into the queue. `recipient` corrects its phone number.',
+      errors: [deliveryNotFound(), deliveryNotFailed(), recipientInvalid(), recipientNotForKeys()],
+      body: RetryBody,
+      response: { 200: MessageOf('The message is queued again.') },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const recipient = readRecipient(request.body);
+      // A key must not be able to send a message to somebody else.
+      if (recipient !== undefined && callerOf(request).kind === 'key') throw recipientNotForKeys();
+      const id = idOf(request);
+      const country = await countryOf(database, merchantId);
+      const retry = { id, recipient, country, defaultCountry };
+      const who = whoOf(request);
+      const result = await database.transaction((tx) => retryDelivery(tx, merchantId, retry, who, now()));
+      if (result === 'not_found') throw deliveryNotFound();
+      if (result === 'not_failed') throw deliveryNotFailed();
+      if (result === 'bad_number') throw recipientInvalid();
+      announceChange(parts);
+      return { message: 'The message is queued again.' };
+    },
+  );
 
-    app.post(
-      '/delivery/:delivery_id/cancel',
-      route('deliveries', 'Cancel a delivery', {
-        operationId: 'cancelDelivery',
-        scopes: ['answer'],
-        description: 'The message will not be sent. One that is being sent or was sent cannot be cancelled.',
-        errors: [deliveryNotFound(), deliveryNotCancellable()],
-        response: { 200: MessageOf('The message is cancelled.') },
-      }),
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const id = idOf(request);
-        const who = whoOf(request);
-        const result = await database.transaction((tx) => cancelDelivery(tx, merchantId, id, who, now()));
-        if (result === 'not_found') throw deliveryNotFound();
-        if (result === 'not_cancellable') throw deliveryNotCancellable();
-        announceChange(parts);
-        return { message: 'The message is cancelled.' };
-      },
-    );
+  app.post(
+    '/delivery/:delivery_id/cancel',
+    route('deliveries', 'Cancel a delivery', {
+      operationId: 'cancelDelivery',
+      scopes: ['answer'],
+      description: 'The message will not be sent. One that is being sent or was sent cannot be cancelled.',
+      errors: [deliveryNotFound(), deliveryNotCancellable()],
+      response: { 200: MessageOf('The message is cancelled.') },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const id = idOf(request);
+      const who = whoOf(request);
+      const result = await database.transaction((tx) => cancelDelivery(tx, merchantId, id, who, now()));
+      if (result === 'not_found') throw deliveryNotFound();
+      if (result === 'not_cancellable') throw deliveryNotCancellable();
+      announceChange(parts);
+      return { message: 'The message is cancelled.' };
+    },
+  );
 
-    app.get(
-      '/limits',
-      route('deliveries', 'Get the daily messaging limit', {
-        operationId: 'getLimits',
-        scopes: ['notifications:read'],
-        description: 'How many customers campaigns and templates may still reach.',
-        response: { 200: Limits },
-      }),
-      (request) => readQuota(database, merchantOf(request), channelDailyLimit, now()),
-    );
-  };
+  app.get(
+    '/limits',
+    route('deliveries', 'Get the daily messaging limit', {
+      operationId: 'getLimits',
+      scopes: ['notifications:read'],
+      description: 'How many customers campaigns and templates may still reach.',
+      response: { 200: Limits },
+    }),
+    (request) => readQuota(database, merchantOf(request), channelDailyLimit, now()),
+  );
 }
 
 const idOf = (request: FastifyRequest) => idIn(request, 'delivery_id', deliveryNotFound);

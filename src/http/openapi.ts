@@ -1,3 +1,4 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyContextConfig } from 'fastify';
 import {
   type ApiError,
@@ -74,6 +75,9 @@ interface RouteSchemas {
   body?: unknown;
   response?: unknown;
 }
+
+/** Where a feature adds its routes. */
+export type App = Parameters<FastifyPluginAsyncTypebox>[0];
 
 /** Errors that every route can return. */
 const COMMON = [headersTooLarge(), serviceUnavailable(), internalError(undefined)];

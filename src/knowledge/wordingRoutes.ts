@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
@@ -14,7 +13,7 @@ import {
   wordingNotFound,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { route } from '../http/openapi.ts';
+import { type App, route } from '../http/openapi.ts';
 import { checkNothing } from '../http/schemas.ts';
 import { lockDocument } from './documents/lock.ts';
 import { checkWording } from './documents/texts.ts';
@@ -23,78 +22,76 @@ import { addWording, removeWording } from './documents/wordings.ts';
 import type { KnowledgeParts } from './routes.ts';
 
 /** Other wordings of a document, by hand. Answers add them, too. */
-export function wordingRoutes({ database, storage, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireMerchant(app);
-    checkNothing(app);
+export async function wordingRoutes(app: App, { database, storage, now }: KnowledgeParts): Promise<void> {
+  requireMerchant(app);
+  checkNothing(app);
 
-    app.post(
-      '/:document_id/wordings',
-      route('knowledge', 'Add a wording', {
-        operationId: 'addWording',
-        scopes: ['knowledge:write'],
-        description:
-          'Adds another wording of the title: the document is found by it, too. A wording that says the same is not added ' +
-          'again, but returned. The document keeps its version.',
-        errors: [
-          documentNotFound(),
-          invalid('text', 'text must not be blank'),
-          sameAsTitle(),
-          tooManyWordings(WORDINGS_MAX),
-          storageFull(),
-        ],
-        body: NewWording,
-        response: { 200: DocumentWording },
-      }),
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const { documentId } = idsOf(request);
-        const wording = await database.transaction(async (tx) => {
-          const document = await lockDocument(tx, merchantId, documentId);
-          if (!document) throw documentNotFound();
-          const text = checkWording((request.body as { text?: unknown } | null | undefined)?.text);
-          return addWording(tx, merchantId, document, text, {
-            author: authorOf(request),
-            at: now(),
-            reserve: (bytes) => storage.reserve(tx, merchantId, bytes),
-          });
+  app.post(
+    '/:document_id/wordings',
+    route('knowledge', 'Add a wording', {
+      operationId: 'addWording',
+      scopes: ['knowledge:write'],
+      description:
+        'Adds another wording of the title: the document is found by it, too. A wording that says the same is not added ' +
+        'again, but returned. The document keeps its version.',
+      errors: [
+        documentNotFound(),
+        invalid('text', 'text must not be blank'),
+        sameAsTitle(),
+        tooManyWordings(WORDINGS_MAX),
+        storageFull(),
+      ],
+      body: NewWording,
+      response: { 200: DocumentWording },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const { documentId } = idsOf(request);
+      const wording = await database.transaction(async (tx) => {
+        const document = await lockDocument(tx, merchantId, documentId);
+        if (!document) throw documentNotFound();
+        const text = checkWording((request.body as { text?: unknown } | null | undefined)?.text);
+        return addWording(tx, merchantId, document, text, {
+          author: authorOf(request),
+          at: now(),
+          reserve: (bytes) => storage.reserve(tx, merchantId, bytes),
         });
-        database.signal(CHANGES);
-        return wording;
-      },
-    );
+      });
+      database.signal(CHANGES);
+      return wording;
+    },
+  );
 
-    app.delete(
-      '/:document_id/wordings/:wording_id',
-      route('knowledge', 'Remove a wording', {
-        operationId: 'removeWording',
-        scopes: ['knowledge:write'],
-        description: 'Removes one of the other wordings of a document. The document keeps its version.',
-        errors: [documentNotFound(), wordingNotFound()],
-        response: { 200: MessageOf('Wording removed.') },
-      }),
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const { documentId, wordingId } = idsOf(request);
-        if (documentId === undefined) throw documentNotFound();
-        await database.transaction(async (tx) => {
-          const at = now();
-          const missing = await removeWording(tx, merchantId, {
-            documentId,
-            id: wordingId ?? 0,
-            author: authorOf(request),
-            at,
-          });
-          if (missing === 'document') throw documentNotFound();
-          if (missing === 'wording') throw wordingNotFound();
-          const event = { what: 'wording.removed', merchantId, who: whoOf(request), at } as const;
-          await recordEvent(tx, { ...event, about: { document_id: documentId } });
+  app.delete(
+    '/:document_id/wordings/:wording_id',
+    route('knowledge', 'Remove a wording', {
+      operationId: 'removeWording',
+      scopes: ['knowledge:write'],
+      description: 'Removes one of the other wordings of a document. The document keeps its version.',
+      errors: [documentNotFound(), wordingNotFound()],
+      response: { 200: MessageOf('Wording removed.') },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const { documentId, wordingId } = idsOf(request);
+      if (documentId === undefined) throw documentNotFound();
+      await database.transaction(async (tx) => {
+        const at = now();
+        const missing = await removeWording(tx, merchantId, {
+          documentId,
+          id: wordingId ?? 0,
+          author: authorOf(request),
+          at,
         });
-        database.signal(CHANGES);
-        return { message: 'Wording removed.' };
-      },
-    );
-  };
+        if (missing === 'document') throw documentNotFound();
+        if (missing === 'wording') throw wordingNotFound();
+        const event = { what: 'wording.removed', merchantId, who: whoOf(request), at } as const;
+        await recordEvent(tx, { ...event, about: { document_id: documentId } });
+      });
+      database.signal(CHANGES);
+      return { message: 'Wording removed.' };
+    },
+  );
 }
 
 /** A text that is not an id gets the same 404 as an unknown id. */

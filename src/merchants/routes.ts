@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { recordEvent } from '../audit/record.ts';
 import { merchantOf, requireMerchant, requireOwner, whoOf } from '../auth/guard.ts';
 import { Merchant, MerchantChange } from '../contract/merchant.ts';
 import type { Database } from '../database/database.ts';
 import { ownerRequired, required, tokenInvalid } from '../errors.ts';
-import { route } from '../http/openapi.ts';
+import { type App, route } from '../http/openapi.ts';
 import { countryInvalid, readChange, timeZoneInvalid } from './change.ts';
 import { findMerchant, type Merchant as Stored, updateMerchant } from './store.ts';
 
@@ -14,13 +13,11 @@ export interface MerchantRouteParts {
 }
 
 /** A merchant's own settings. */
-export function merchantRoutes({ database, now }: MerchantRouteParts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    await app.register(readRoutes);
-    await app.register(ownerRoutes);
-  };
+export async function merchantRoutes(app: App, { database, now }: MerchantRouteParts): Promise<void> {
+  await app.register(readRoutes);
+  await app.register(ownerRoutes);
 
-  async function readRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0]): Promise<void> {
+  async function readRoutes(app: App): Promise<void> {
     requireMerchant(app);
 
     app.get(
@@ -35,7 +32,7 @@ export function merchantRoutes({ database, now }: MerchantRouteParts): FastifyPl
     );
   }
 
-  async function ownerRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0]): Promise<void> {
+  async function ownerRoutes(app: App): Promise<void> {
     requireOwner(app);
 
     app.patch(

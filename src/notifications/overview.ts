@@ -1,9 +1,8 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import { DAYS_MAX, Overview, OverviewQuery } from '../contract/overview.ts';
 import type { Database } from '../database/database.ts';
 import { invalid } from '../errors.ts';
-import { route } from '../http/openapi.ts';
+import { type App, route } from '../http/openapi.ts';
 import { checkNothing } from '../http/schemas.ts';
 import { lastDays } from './days.ts';
 import type { RecentQuestions } from './groups/recent.ts';
@@ -16,44 +15,45 @@ const DAYS_DEFAULT = 14;
 const daysInvalid = () => invalid('days', `days must be an integer from 1 to ${DAYS_MAX}`);
 const timeZoneInvalid = () => invalid('time_zone', 'time_zone must be an IANA name such as Europe/Madrid');
 
-export function overviewRoutes({
-  database,
-  recentQuestions,
-  now,
-}: {
-  database: Database;
-  recentQuestions: RecentQuestions;
-  now: () => Date;
-}): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireMerchant(app);
-    checkNothing(app);
-    app.get(
-      '/overview',
-      route('notifications', 'Get statistics', {
-        operationId: 'getOverview',
-        scopes: ['notifications:read'],
-        description:
-          'Pending notifications, how many were answered on each of the last days, and how that changed over the last ' +
-          'twelve weeks: response time, what the assistant answered by itself, what is asked most, and who answered.',
-        errors: [daysInvalid(), timeZoneInvalid()],
-        querystring: OverviewQuery,
-        response: { 200: Overview },
-      }),
-      async (request) => {
-        const { days, time_zone = 'UTC' } = request.query as Record<string, unknown>;
-        const count = readDays(days);
-        const period = lastDays(Math.max(count, WEEKS_DAYS), String(time_zone), now());
-        if (!period) throw timeZoneInvalid();
-        const merchantId = merchantOf(request);
-        const [overview, asked_most] = await Promise.all([
-          readOverview(database, merchantId, period, count),
-          findAskedMost(recentQuestions, merchantId, period.starts.at(-RECENT_DAYS)!),
-        ]);
-        return { ...overview, asked_most };
-      },
-    );
-  };
+export async function overviewRoutes(
+  app: App,
+  {
+    database,
+    recentQuestions,
+    now,
+  }: {
+    database: Database;
+    recentQuestions: RecentQuestions;
+    now: () => Date;
+  },
+): Promise<void> {
+  requireMerchant(app);
+  checkNothing(app);
+  app.get(
+    '/overview',
+    route('notifications', 'Get statistics', {
+      operationId: 'getOverview',
+      scopes: ['notifications:read'],
+      description:
+        'Pending notifications, how many were answered on each of the last days, and how that changed over the last ' +
+        'twelve weeks: response time, what the assistant answered by itself, what is asked most, and who answered.',
+      errors: [daysInvalid(), timeZoneInvalid()],
+      querystring: OverviewQuery,
+      response: { 200: Overview },
+    }),
+    async (request) => {
+      const { days, time_zone = 'UTC' } = request.query as Record<string, unknown>;
+      const count = readDays(days);
+      const period = lastDays(Math.max(count, WEEKS_DAYS), String(time_zone), now());
+      if (!period) throw timeZoneInvalid();
+      const merchantId = merchantOf(request);
+      const [overview, asked_most] = await Promise.all([
+        readOverview(database, merchantId, period, count),
+        findAskedMost(recentQuestions, merchantId, period.starts.at(-RECENT_DAYS)!),
+      ]);
+      return { ...overview, asked_most };
+    },
+  );
 }
 
 function readDays(given: unknown): number {

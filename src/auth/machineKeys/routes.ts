@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { recordEvent } from '../../audit/record.ts';
 import { MessageOf } from '../../contract/common.ts';
 import {
@@ -11,7 +10,7 @@ import {
 import type { Database } from '../../database/database.ts';
 import { keyNotFound, keyRequired, ownerRequired, required, tooManyKeys } from '../../errors.ts';
 import { idIn } from '../../http/ids.ts';
-import { route } from '../../http/openapi.ts';
+import { type App, route } from '../../http/openapi.ts';
 import { checkBodiesOnly } from '../../http/schemas.ts';
 import { callerOf, merchantOf, requireOwner, whoOf } from '../guard.ts';
 import type { Revocations } from '../sessions/revocations.ts';
@@ -32,28 +31,27 @@ export interface MachineKeyRouteParts {
 const DAY_MS = 24 * 60 * 60_000;
 
 /** Keys with which a merchant's programs call the API. */
-export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyncTypebox {
+export async function machineKeyRoutes(app: App, parts: MachineKeyRouteParts): Promise<void> {
   const { database, revocations, now } = parts;
-  return async (app) => {
-    app.get(
-      '/self',
-      route('keys', 'Get the key of this request', {
-        operationId: 'getOwnKey',
-        description: 'The name and the scopes of the key that makes this request.',
-        errors: [keyRequired()],
-        keysOnly: true,
-        response: { 200: OwnMachineKey },
-      }),
-      async (request) => {
-        const caller = callerOf(request);
-        if (caller.kind !== 'key') throw keyRequired();
-        return { name: caller.name, scopes: [...caller.scopes], expires_at: caller.expiresAt };
-      },
-    );
-    await app.register(ownerRoutes);
-  };
 
-  async function ownerRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0]): Promise<void> {
+  app.get(
+    '/self',
+    route('keys', 'Get the key of this request', {
+      operationId: 'getOwnKey',
+      description: 'The name and the scopes of the key that makes this request.',
+      errors: [keyRequired()],
+      keysOnly: true,
+      response: { 200: OwnMachineKey },
+    }),
+    async (request) => {
+      const caller = callerOf(request);
+      if (caller.kind !== 'key') throw keyRequired();
+      return { name: caller.name, scopes: [...caller.scopes], expires_at: caller.expiresAt };
+    },
+  );
+  await app.register(ownerRoutes);
+
+  async function ownerRoutes(app: App): Promise<void> {
     requireOwner(app);
     checkBodiesOnly(app);
 

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { recordEvent } from '../../audit/record.ts';
 import { MessageOf } from '../../contract/common.ts';
@@ -24,7 +23,7 @@ import {
   userNotFound,
 } from '../../errors.ts';
 import { idIn } from '../../http/ids.ts';
-import { route } from '../../http/openapi.ts';
+import { type App, route } from '../../http/openapi.ts';
 import { checkBodiesOnly } from '../../http/schemas.ts';
 import { enqueueMail, findMailState, MAILS } from '../../mail/queue.ts';
 import type { Vault } from '../../secrets.ts';
@@ -50,14 +49,12 @@ export interface TeamRouteParts {
 const linkOf = (base: string, page: 'invite' | 'reset-password', token: string) => `${base}/${page}#${token}`;
 
 /** The people of a merchant. Owners manage them. */
-export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
+export async function memberRoutes(app: App, parts: TeamRouteParts): Promise<void> {
   const { database, vault, revocations, publicUrl, mail, shopOf, now } = parts;
   const baseOf = ({ protocol, host }: FastifyRequest) => publicUrl ?? `${protocol}://${host}`;
-  type App = Parameters<FastifyPluginAsyncTypebox>[0];
-  return async (app) => {
-    for (const routes of [readRoutes, ownerRoutes]) await app.register(routes, { prefix: '/team' });
-    await app.register(inviteRoutes, { prefix: '/invites' });
-  };
+
+  for (const routes of [readRoutes, ownerRoutes]) await app.register(routes, { prefix: '/team' });
+  await app.register(inviteRoutes, { prefix: '/invites' });
 
   async function readRoutes(app: App): Promise<void> {
     requireMerchant(app);

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { recordEvent } from '../../audit/record.ts';
 import { authorOf, merchantOf, requireMerchant, requireOwner, whoOf } from '../../auth/guard.ts';
@@ -15,7 +14,7 @@ import {
 import type { Database } from '../../database/database.ts';
 import { invalid, knownNotFound, ownerRequired } from '../../errors.ts';
 import { idIn } from '../../http/ids.ts';
-import { route } from '../../http/openapi.ts';
+import { type App, route } from '../../http/openapi.ts';
 import {
   collectPage,
   cursorInvalid,
@@ -36,15 +35,13 @@ export interface ConfidenceRouteParts {
 }
 
 const CURSOR_SOURCE = 'the next_cursor of a page';
-type App = Parameters<FastifyPluginAsyncTypebox>[0];
 
 /** What was answered without a person, whether it was right, and the threshold that follows from it. */
-export function confidenceRoutes(parts: ConfidenceRouteParts): FastifyPluginAsyncTypebox {
+export async function confidenceRoutes(app: App, parts: ConfidenceRouteParts): Promise<void> {
   const { database, confidence, now } = parts;
-  return async (app) => {
-    await app.register(knownRoutes);
-    await app.register(resetRoutes);
-  };
+
+  await app.register(knownRoutes);
+  await app.register(resetRoutes);
 
   async function wireOf(request: FastifyRequest) {
     const { setting, threshold, learned, resetAt } = await confidence.read(merchantOf(request));

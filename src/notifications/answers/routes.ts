@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../../auth/guard.ts';
 import { MessageOf } from '../../contract/common.ts';
@@ -24,7 +23,7 @@ import {
   tooLate,
 } from '../../errors.ts';
 import { idIn } from '../../http/ids.ts';
-import { route } from '../../http/openapi.ts';
+import { type App, route } from '../../http/openapi.ts';
 import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { deleteForever } from '../delete.ts';
@@ -48,136 +47,131 @@ const REOPENED = 'Notification reopened.';
 const MANY_ERRORS = [required('ids'), idsInvalid(), idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 /** Undo an answer; resolve, reopen and delete many; and what an answer could teach. */
-export function answerRoutes({
-  database,
-  outbox,
-  storage,
-  writeOnce,
-  now,
-}: Parts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireMerchant(app);
-    checkNothing(app);
+export async function answerRoutes(
+  app: App,
+  { database, outbox, storage, writeOnce, now }: Parts,
+): Promise<void> {
+  requireMerchant(app);
+  checkNothing(app);
 
-    app.post(
-      '/:notification_id/reopen',
-      route('notifications', 'Reopen a notification', {
-        operationId: 'reopenNotification',
-        scopes: ['answer'],
-        area: 'notification',
-        description:
-          'Takes an answer back while it can be undone (`undo_until`), with its message and its lesson. A ' +
-          'notification that was resolved without a reply can be reopened at any time: its ask waits again.',
-        errors: [notificationNotFound(), tooLate(), isPending()],
-        response: { 200: MessageOf(REOPENED) },
-      }),
-      async (request) => {
-        await reopen(database, merchantOf(request), idOf(request), now());
-        database.signal(CHANGES);
-        return { message: REOPENED };
-      },
-    );
+  app.post(
+    '/:notification_id/reopen',
+    route('notifications', 'Reopen a notification', {
+      operationId: 'reopenNotification',
+      scopes: ['answer'],
+      area: 'notification',
+      description:
+        'Takes an answer back while it can be undone (`undo_until`), with its message and its lesson. A ' +
+        'notification that was resolved without a reply can be reopened at any time: its ask waits again.',
+      errors: [notificationNotFound(), tooLate(), isPending()],
+      response: { 200: MessageOf(REOPENED) },
+    }),
+    async (request) => {
+      await reopen(database, merchantOf(request), idOf(request), now());
+      database.signal(CHANGES);
+      return { message: REOPENED };
+    },
+  );
 
-    app.post(
-      '/resolve-many',
-      route('notifications', 'Resolve many notifications', {
-        operationId: 'resolveManyNotifications',
-        scopes: ['answer'],
-        area: 'notification',
-        responseHeaders: ['Idempotency-Replayed'],
-        description:
-          'Resolves each of them without a reply, as `resolve_only` does, or refuses it. If the call fails, repeat ' +
-          'it: it resolves the rest. With an `Idempotency-Key`, a call that was completed is not performed again ' +
-          'for 24 hours.',
-        errors: [...MANY_ERRORS, undoSecondsInvalid()],
-        headers: WriteHeaders,
-        body: ResolveManyBody,
-        response: { 200: ResolvedMany },
-      }),
-      async (request, reply) => {
-        const body = bodyOf(request);
-        const ids = readIds(body.ids);
-        const undoSeconds = readUndoSeconds(body.undo_seconds);
-        const common = { merchantId: merchantOf(request), author: authorOf(request) };
-        const resolveOne = async (id: number) => {
-          const answer = { resolve_only: true, undo_seconds: undoSeconds };
-          const { message } = await answerNotification(
-            database,
-            { outbox, storage },
-            { ...common, id, body: answer, at: now() },
-          );
-          return { id, status: 'resolved' as const, message };
-        };
-        return inParts(request, reply, () => forEach(ids, resolveOne));
-      },
-    );
+  app.post(
+    '/resolve-many',
+    route('notifications', 'Resolve many notifications', {
+      operationId: 'resolveManyNotifications',
+      scopes: ['answer'],
+      area: 'notification',
+      responseHeaders: ['Idempotency-Replayed'],
+      description:
+        'Resolves each of them without a reply, as `resolve_only` does, or refuses it. If the call fails, repeat ' +
+        'it: it resolves the rest. With an `Idempotency-Key`, a call that was completed is not performed again ' +
+        'for 24 hours.',
+      errors: [...MANY_ERRORS, undoSecondsInvalid()],
+      headers: WriteHeaders,
+      body: ResolveManyBody,
+      response: { 200: ResolvedMany },
+    }),
+    async (request, reply) => {
+      const body = bodyOf(request);
+      const ids = readIds(body.ids);
+      const undoSeconds = readUndoSeconds(body.undo_seconds);
+      const common = { merchantId: merchantOf(request), author: authorOf(request) };
+      const resolveOne = async (id: number) => {
+        const answer = { resolve_only: true, undo_seconds: undoSeconds };
+        const { message } = await answerNotification(
+          database,
+          { outbox, storage },
+          { ...common, id, body: answer, at: now() },
+        );
+        return { id, status: 'resolved' as const, message };
+      };
+      return inParts(request, reply, () => forEach(ids, resolveOne));
+    },
+  );
 
-    app.post(
-      '/reopen-many',
-      route('notifications', 'Reopen many notifications', {
-        operationId: 'reopenManyNotifications',
-        scopes: ['answer'],
-        area: 'notification',
-        responseHeaders: ['Idempotency-Replayed'],
-        description: 'Reopens each of them, as `reopen` does, or refuses it.',
-        errors: MANY_ERRORS,
-        headers: WriteHeaders,
-        body: ReopenManyBody,
-        response: { 200: ReopenedMany },
-      }),
-      async (request, reply) => {
-        const ids = readIds(bodyOf(request).ids);
-        const merchantId = merchantOf(request);
-        const reopenOne = async (id: number) => {
-          await reopen(database, merchantId, id, now());
-          return { id, status: 'reopened' as const, message: REOPENED };
-        };
-        return inParts(request, reply, () => forEach(ids, reopenOne));
-      },
-    );
+  app.post(
+    '/reopen-many',
+    route('notifications', 'Reopen many notifications', {
+      operationId: 'reopenManyNotifications',
+      scopes: ['answer'],
+      area: 'notification',
+      responseHeaders: ['Idempotency-Replayed'],
+      description: 'Reopens each of them, as `reopen` does, or refuses it.',
+      errors: MANY_ERRORS,
+      headers: WriteHeaders,
+      body: ReopenManyBody,
+      response: { 200: ReopenedMany },
+    }),
+    async (request, reply) => {
+      const ids = readIds(bodyOf(request).ids);
+      const merchantId = merchantOf(request);
+      const reopenOne = async (id: number) => {
+        await reopen(database, merchantId, id, now());
+        return { id, status: 'reopened' as const, message: REOPENED };
+      };
+      return inParts(request, reply, () => forEach(ids, reopenOne));
+    },
+  );
 
-    app.post(
-      '/delete-many',
-      route('notifications', 'Delete many notifications', {
-        operationId: 'deleteManyNotifications',
-        scopes: ['answer'],
-        area: 'notification',
-        responseHeaders: ['Idempotency-Replayed'],
-        description:
-          'Deletes each of them permanently, answered or not. Nothing is sent to the customers. If the call fails, ' +
-          'repeat it: it deletes the rest.',
-        errors: MANY_ERRORS,
-        headers: WriteHeaders,
-        body: DeleteManyBody,
-        response: { 200: DeletedMany },
-      }),
-      async (request, reply) => {
-        const ids = readIds(bodyOf(request).ids);
-        const merchantId = merchantOf(request);
-        const by = { author: authorOf(request), who: whoOf(request) };
-        const deleteOne = async (id: number) => {
-          await deleteForever(database, merchantId, id, { ...by, at: now() });
-          return { id, status: 'deleted' as const, message: 'Notification deleted.' };
-        };
-        return inParts(request, reply, () => forEach(ids, deleteOne));
-      },
-    );
+  app.post(
+    '/delete-many',
+    route('notifications', 'Delete many notifications', {
+      operationId: 'deleteManyNotifications',
+      scopes: ['answer'],
+      area: 'notification',
+      responseHeaders: ['Idempotency-Replayed'],
+      description:
+        'Deletes each of them permanently, answered or not. Nothing is sent to the customers. If the call fails, ' +
+        'repeat it: it deletes the rest.',
+      errors: MANY_ERRORS,
+      headers: WriteHeaders,
+      body: DeleteManyBody,
+      response: { 200: DeletedMany },
+    }),
+    async (request, reply) => {
+      const ids = readIds(bodyOf(request).ids);
+      const merchantId = merchantOf(request);
+      const by = { author: authorOf(request), who: whoOf(request) };
+      const deleteOne = async (id: number) => {
+        await deleteForever(database, merchantId, id, { ...by, at: now() });
+        return { id, status: 'deleted' as const, message: 'Notification deleted.' };
+      };
+      return inParts(request, reply, () => forEach(ids, deleteOne));
+    },
+  );
 
-    app.get(
-      '/:notification_id/teaching',
-      route('notifications', 'Get what an answer could teach', {
-        operationId: 'proposeTeaching',
-        scopes: ['notifications:read'],
-        area: 'notification',
-        description:
-          'The document that the notification refers to, whether its question is about this customer only, and a ' +
-          'proposal for `teach` of the answer.',
-        errors: [notificationNotFound()],
-        response: { 200: TeachingProposal },
-      }),
-      (request) => proposeTeaching(database, merchantOf(request), idOf(request)),
-    );
-  };
+  app.get(
+    '/:notification_id/teaching',
+    route('notifications', 'Get what an answer could teach', {
+      operationId: 'proposeTeaching',
+      scopes: ['notifications:read'],
+      area: 'notification',
+      description:
+        'The document that the notification refers to, whether its question is about this customer only, and a ' +
+        'proposal for `teach` of the answer.',
+      errors: [notificationNotFound()],
+      response: { 200: TeachingProposal },
+    }),
+    (request) => proposeTeaching(database, merchantOf(request), idOf(request)),
+  );
 
   async function inParts<Result>(
     request: FastifyRequest,
