@@ -12,7 +12,6 @@ import { identifyCallers, merchantOf, requireOwner } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
 import { machineKeyRoutes } from './auth/machineKeys/routes.ts';
 import type { MachineKeys } from './auth/machineKeys/verify.ts';
-import { createChangeOwnPassword } from './auth/passwords/changeOwn.ts';
 import { createCheckPolicy } from './auth/passwords/checkPolicy.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
 import { resetRoutes } from './auth/passwords/resetRoutes.ts';
@@ -43,7 +42,6 @@ import { channelRoutes } from './delivery/channels/routes.ts';
 import { channelSetupRoutes } from './delivery/channels/setup/routes.ts';
 import { createChannelStates } from './delivery/channels/state.ts';
 import { createSendingTo, createWindows } from './delivery/channels/windows.ts';
-import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
@@ -80,13 +78,12 @@ import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { traceRequests } from './http/traces.ts';
 import { createConfidence } from './knowledge/confidence/confidence.ts';
 import { confidenceRoutes } from './knowledge/confidence/routes.ts';
-import { createRoutes } from './knowledge/createRoutes.ts';
 import { fileRoutes } from './knowledge/files/routes.ts';
 import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { upkeepRoutes } from './knowledge/upkeep/routes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
-import { wordingRoutes } from './knowledge/wordingRoutes.ts';
+import { writeRoutes } from './knowledge/writeRoutes.ts';
 import { createHub } from './live/hub.ts';
 import { createWaitLimits } from './live/limits.ts';
 import { liveRoutes } from './live/routes.ts';
@@ -106,7 +103,7 @@ import { attentionRoutes } from './notifications/inbox/attentionRoutes.ts';
 import { inboxRoutes } from './notifications/inbox/routes.ts';
 import { readInboxVersions } from './notifications/inboxes.ts';
 import { overviewRoutes } from './notifications/overview.ts';
-import { gapRoutes } from './notifications/progress/gapRoutes.ts';
+import { gapRoutes } from './notifications/progress/gaps.ts';
 import { questions } from './notifications/questions.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { teamRoutes } from './notifications/team/routes.ts';
@@ -210,8 +207,7 @@ export async function buildApp(
   const shopOf = (id: number) => findMerchant(parts.database, id);
   const merchantNameOf = async (id: number) => (await shopOf(id))?.name;
   const checkPolicy = createCheckPolicy();
-  const changeOwnPassword = createChangeOwnPassword({ ...parts, checkPolicy, merchantNameOf });
-  await add('/api/v1/auth', passwordRoutes, changeOwnPassword);
+  await add('/api/v1/auth', passwordRoutes, { ...parts, checkPolicy, merchantNameOf });
   const teamParts = { ...parts, ...config, checkPolicy, shopOf };
   await add('/api/v1/auth', resetRoutes, teamParts);
   await add('/api/v1', memberRoutes, teamParts);
@@ -248,13 +244,12 @@ export async function buildApp(
   await add('/api/v1/notification', suggestionRoutes, parts);
   const confidence = createConfidence(parts.database);
   for (const routesOf of [
-    ...[knowledgeRoutes, createRoutes, wordingRoutes, confidenceRoutes, fileRoutes, upkeepRoutes],
+    ...[knowledgeRoutes, writeRoutes, confidenceRoutes, fileRoutes, upkeepRoutes],
     gapRoutes,
   ]) {
     await add('/api/v1/knowledge', routesOf, { ...parts, confidence, recentQuestions });
   }
-  for (const routesOf of [deliveryRoutes, manyDeliveryRoutes])
-    await add('/api/v1', routesOf, { ...parts, ...config, countryOf });
+  await add('/api/v1', deliveryRoutes, { ...parts, ...config, countryOf });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])
     await add('/api/v1/webhooks', routesOf, { ...parts, ...config });
   const vapidKeys = createVapidKeys(parts.database, parts.vault, parts.now);

@@ -8,6 +8,7 @@ import { readId } from '../http/ids.ts';
 import { type App, route } from '../http/openapi.ts';
 import { cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
 import { checkNothing } from '../http/schemas.ts';
+import { readSince } from '../http/times.ts';
 import { auditEventOf, type EventFilter, listEvents } from './store.ts';
 
 interface AuditParts {
@@ -75,11 +76,4 @@ function readUserId(given: unknown): number | undefined {
   const id = readId(typeof given === 'string' ? given : '');
   if (id === undefined) throw invalid('user_id', 'user_id must be the id of a user');
   return id;
-}
-
-function readSince(given: unknown): Date | undefined {
-  if (given === undefined) return undefined;
-  const time = typeof given === 'string' && /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN;
-  if (Number.isNaN(time)) throw invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
-  return new Date(time);
 }

@@ -3,11 +3,13 @@ import { Type } from 'typebox';
 import { callerOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { MessageOf } from '../contract/common.ts';
 import {
+  ChangedMany,
   type Delivery,
   DeliveryList,
   DeliveryStateName,
   DeliveryWithTimeline,
   Limits,
+  ManyDeliveries,
   RetryBody,
 } from '../contract/delivery.ts';
 import { DELIVERY_STATES } from '../contract/deliveryStates.ts';
@@ -25,13 +27,16 @@ import { memberOf, oneOf, readName } from '../http/input.ts';
 import { type App, route } from '../http/openapi.ts';
 import { collectPage, cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
 import { checkNothing } from '../http/schemas.ts';
+import { readSince, sinceInvalid } from '../http/times.ts';
 import type { CountryCode } from './phone.ts';
 import { cancelDelivery } from './queue/control/cancel.ts';
+import { cancelMany, retryMany } from './queue/control/many.ts';
 import { retryDelivery } from './queue/control/retry.ts';
 import { findDelivery, listDeliveries } from './queue/deliveries.ts';
 import { announceChange, type Outbox } from './queue/enqueue.ts';
 import { readTimeline } from './queue/events.ts';
 import { readQuota } from './quota.ts';
+import { afterIdInvalid, manyMessage, readAfterId } from './requests.ts';
 
 export interface DeliveryParts {
   database: Database;
@@ -45,6 +50,8 @@ export interface DeliveryParts {
 
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1000;
+const RETRYABLE = ['failed', 'cancelled'] as const;
+const CANCELLABLE = ['queued', 'waiting', 'failed'] as const;
 
 export async function deliveryRoutes(app: App, parts: DeliveryParts): Promise<void> {
   const { database, channelDailyLimit, defaultCountry, countryOf, now } = parts;
@@ -175,6 +182,47 @@ export async function deliveryRoutes(app: App, parts: DeliveryParts): Promise<vo
     }),
     (request) => readQuota(database, merchantOf(request), channelDailyLimit, now()),
   );
+
+  app.post(
+    '/delivery/retry',
+    route('deliveries', 'Send all failed deliveries again', {
+      operationId: 'retryDeliveries',
+      scopes: ['answer'],
+      description:
+        'All failed or all cancelled messages, optionally only since a time. `more`: call again with ' +
+        '`after_id` for the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
+      errors: [oneOf('state', RETRYABLE), sinceInvalid(), afterIdInvalid()],
+      body: ManyDeliveries,
+      response: { 200: ChangedMany },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const selected = readMany(request.body, RETRYABLE);
+      const countries = { country: await countryOf(database, merchantId), defaultCountry };
+      const result = await retryMany(database, merchantId, selected, countries, whoOf(request), now);
+      announceChange(parts);
+      return { message: manyMessage(result.count, 'queued again'), ...result };
+    },
+  );
+
+  app.post(
+    '/delivery/cancel',
+    route('deliveries', 'Cancel all deliveries in a state', {
+      operationId: 'cancelDeliveries',
+      scopes: ['answer'],
+      description:
+        'All queued, waiting or failed messages, optionally only since a time. `more`: call again with `after_id` for the rest.',
+      errors: [oneOf('state', CANCELLABLE), sinceInvalid(), afterIdInvalid()],
+      body: ManyDeliveries,
+      response: { 200: ChangedMany },
+    }),
+    async (request) => {
+      const selected = readMany(request.body, CANCELLABLE);
+      const result = await cancelMany(database, merchantOf(request), selected, whoOf(request), now);
+      announceChange(parts);
+      return { message: manyMessage(result.count, 'cancelled'), ...result };
+    },
+  );
 }
 
 const idOf = (request: FastifyRequest) => idIn(request, 'delivery_id', deliveryNotFound);
@@ -183,4 +231,11 @@ function readRecipient(body: unknown): string | undefined {
   const recipient = memberOf(body, 'recipient') ?? undefined;
   if (recipient !== undefined && typeof recipient !== 'string') throw recipientInvalid();
   return recipient;
+}
+
+function readMany<State extends string>(body: unknown, states: readonly State[]) {
+  const since = readSince(memberOf(body, 'since') ?? undefined);
+  const state = readName('state', memberOf(body, 'state'), states);
+  if (!state) throw oneOf('state', states);
+  return { state, since, afterId: readAfterId(memberOf(body, 'after_id')) };
 }

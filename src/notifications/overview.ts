@@ -1,12 +1,12 @@
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
+import type { MerchantId } from '../contract/ids.ts';
 import { DAYS_MAX, Overview, OverviewQuery } from '../contract/overview.ts';
 import type { Database } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import { type App, route } from '../http/openapi.ts';
 import { checkNothing } from '../http/schemas.ts';
 import { lastDays } from './days.ts';
-import type { RecentQuestions } from './groups/recent.ts';
-import { findAskedMost } from './progress/askedMost.ts';
+import { groupedQuestions, type RecentQuestions } from './groups/recent.ts';
 import { RECENT_DAYS, WEEKS_DAYS } from './progress/weeks.ts';
 import { readOverview } from './statistics.ts';
 
@@ -61,4 +61,23 @@ function readDays(given: unknown): number {
   const days = typeof given === 'string' && /^\d{1,2}$/.test(given) ? Number(given) : 0;
   if (days < 1 || days > DAYS_MAX) throw daysInvalid();
   return days;
+}
+
+const SHOWN_MAX = 10;
+
+/** What several customers asked since this time, most first. */
+async function findAskedMost(
+  recentQuestions: RecentQuestions,
+  merchantId: MerchantId,
+  since: string,
+): Promise<Overview['asked_most']> {
+  const recent = await recentQuestions(merchantId);
+  const groups = await groupedQuestions(recent.filter(({ question }) => question.createdAt >= since));
+  return groups
+    .filter(({ length }) => length > 1)
+    .slice(0, SHOWN_MAX)
+    .map((group) => {
+      const newest = group.at(-1)!;
+      return { question: newest.text, count: group.length, notification_id: newest.id };
+    });
 }

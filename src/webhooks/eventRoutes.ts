@@ -30,14 +30,13 @@ import {
 import { numberEvents, positionBefore, readEvents } from '../events/log.ts';
 import { type App, route } from '../http/openapi.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
-import { readTime } from '../http/times.ts';
+import { readTime, sinceInvalid } from '../http/times.ts';
 import { eventDelivery, QUEUED_MAX, webhookIdOf } from './dispatch.ts';
 import { startReplay } from './positions.ts';
 import { ERRORS, findRequested, guardWebhooks, recordFor, SCOPES, type WebhookParts } from './request.ts';
 import type { Endpoint } from './store.ts';
 
 const CURSOR_SOURCE = 'the next_cursor of a page';
-const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
 const oneOfBoth = () => invalid('event_id', 'send either event_id or since');
 
 /** Sends events to an endpoint by hand, and shows what was sent. */

@@ -2,7 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { MessageOf } from '../contract/common.ts';
-import { DocumentWording, NewWording } from '../contract/knowledge.ts';
+import { Document, DocumentWording, NewWording } from '../contract/knowledge.ts';
+import { NewDocument } from '../contract/knowledgeUpkeep.ts';
 import { CHANGES } from '../database/database.ts';
 import {
   documentNotFound,
@@ -16,15 +17,45 @@ import { readId } from '../http/ids.ts';
 import { type App, route } from '../http/openapi.ts';
 import { checkNothing } from '../http/schemas.ts';
 import { lockDocument } from './documents/lock.ts';
-import { checkWording } from './documents/texts.ts';
+import { bytesOf, checkBody, checkTitle, checkWording } from './documents/texts.ts';
 import { WORDINGS_MAX } from './documents/wordingRows.ts';
 import { addWording, removeWording } from './documents/wordings.ts';
+import { createDocument } from './documents/write.ts';
 import type { KnowledgeParts } from './routes.ts';
 
-/** Other wordings of a document, by hand. Answers add them, too. */
-export async function wordingRoutes(app: App, { database, storage, now }: KnowledgeParts): Promise<void> {
+/** A document and its other wordings, by hand. Answers and imports make others. */
+export async function writeRoutes(app: App, { database, storage, now }: KnowledgeParts): Promise<void> {
   requireMerchant(app);
   checkNothing(app);
+  app.post(
+    '/',
+    {
+      prefixTrailingSlash: 'slash',
+      ...route('knowledge', 'Create a document', {
+        operationId: 'createDocument',
+        scopes: ['knowledge:write'],
+        responseHeaders: ['ETag'],
+        description: 'Writes a new document. Another one may have the same title.',
+        errors: [invalid('title', 'title must not be blank'), storageFull()],
+        body: NewDocument,
+        response: { 200: Document },
+      }),
+    },
+    async (request, reply) => {
+      const merchantId = merchantOf(request);
+      const { title, body, notification_id } = (request.body ?? {}) as Record<string, unknown>;
+      const content = { title: checkTitle(title), body: checkBody(body) };
+      const notificationId = readNotificationId(notification_id);
+      const document = await database.transaction(async (tx) => {
+        await storage.reserve(tx, merchantId, bytesOf(content));
+        const origin = { what: 'edit', author: authorOf(request), notificationId, at: now() } as const;
+        return createDocument(tx, merchantId, content, origin);
+      });
+      database.signal(CHANGES);
+      reply.header('etag', `"${document.id}-${document.version}"`);
+      return document;
+    },
+  );
 
   app.post(
     '/:document_id/wordings',
@@ -92,6 +123,15 @@ export async function wordingRoutes(app: App, { database, storage, now }: Knowle
       return { message: 'Wording removed.' };
     },
   );
+}
+
+/** It need not exist any more. */
+function readNotificationId(given: unknown): number | null {
+  if (given == null) return null;
+  if (!Number.isSafeInteger(given) || (given as number) < 1) {
+    throw invalid('notification_id', 'notification_id must be the id of a notification');
+  }
+  return given as number;
 }
 
 /** A text that is not an id gets the same 404 as an unknown id. */
