@@ -3,7 +3,6 @@ import { recordEvent } from '../audit/record.ts';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { MessageOf } from '../contract/common.ts';
 import { FindQuery, FOUND_LIMIT, FoundCandidates, QUESTION_LENGTH_MAX } from '../contract/find.ts';
-import type { MerchantId } from '../contract/ids.ts';
 import {
   ChangeHeaders,
   Document,
@@ -46,17 +45,33 @@ export interface KnowledgeParts {
 
 export async function knowledgeRoutes(app: App, parts: KnowledgeParts): Promise<void> {
   const { database, storage, now } = parts;
-  /** Every change adds a version. */
-  async function reserved<T extends Content>(tx: Queries, merchantId: MerchantId, content: T): Promise<T> {
-    await storage.reserve(tx, merchantId, bytesOf(content));
-    return content;
+  /** Writes a new version of a document, with the content that is made from the one of now. */
+  async function writeVersion(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    what: Origin['what'],
+    contentOf: (tx: Queries, current: Document) => Content | Promise<Content>,
+  ) {
+    const merchantId = merchantOf(request);
+    const id = idOf(request);
+    const origin = { what, author: authorOf(request), notificationId: null, at: now() };
+    const document = await database.transaction((tx) =>
+      changeDocument(
+        tx,
+        merchantId,
+        id,
+        async (current) => {
+          const content = await contentOf(tx, current);
+          await storage.reserve(tx, merchantId, bytesOf(content));
+          return content;
+        },
+        origin,
+      ),
+    );
+    if (!document) throw documentNotFound();
+    database.signal(CHANGES);
+    return tagged(reply, document);
   }
-  const originOf = (request: FastifyRequest, what: Origin['what']): Origin => ({
-    what,
-    author: authorOf(request),
-    notificationId: null,
-    at: now(),
-  });
 
   requireMerchant(app);
   checkNothing(app);
@@ -152,26 +167,12 @@ export async function knowledgeRoutes(app: App, parts: KnowledgeParts): Promise<
       body: DocumentChange,
       response: { 200: Document },
     }),
-    async (request, reply) => {
-      const merchantId = merchantOf(request);
-      const id = idOf(request);
-      const known = request.headers['if-match'];
-      const document = await database.transaction((tx) =>
-        changeDocument(
-          tx,
-          merchantId,
-          id,
-          async (current) => {
-            if (known !== undefined && !matches(known, tagOf(current))) throw documentChanged();
-            return reserved(tx, merchantId, { ...current, ...readChange(request.body) });
-          },
-          originOf(request, 'edit'),
-        ),
-      );
-      if (!document) throw documentNotFound();
-      database.signal(CHANGES);
-      return tagged(reply, document);
-    },
+    (request, reply) =>
+      writeVersion(request, reply, 'edit', (_tx, current) => {
+        const known = request.headers['if-match'];
+        if (known !== undefined && !matches(known, tagOf(current))) throw documentChanged();
+        return { ...current, ...readChange(request.body) };
+      }),
   );
 
   app.post(
@@ -184,26 +185,12 @@ export async function knowledgeRoutes(app: App, parts: KnowledgeParts): Promise<
       errors: [documentNotFound(), nothingToRevert(), storageFull()],
       response: { 200: Document },
     }),
-    async (request, reply) => {
-      const merchantId = merchantOf(request);
-      const id = idOf(request);
-      const document = await database.transaction((tx) =>
-        changeDocument(
-          tx,
-          merchantId,
-          id,
-          async (current) => {
-            const earlier = await findEarlierContent(tx, merchantId, current);
-            if (!earlier) throw nothingToRevert();
-            return reserved(tx, merchantId, earlier);
-          },
-          originOf(request, 'revert'),
-        ),
-      );
-      if (!document) throw documentNotFound();
-      database.signal(CHANGES);
-      return tagged(reply, document);
-    },
+    (request, reply) =>
+      writeVersion(request, reply, 'revert', async (tx, current) => {
+        const earlier = await findEarlierContent(tx, merchantOf(request), current);
+        if (!earlier) throw nothingToRevert();
+        return earlier;
+      }),
   );
 
   app.delete(
