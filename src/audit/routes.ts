@@ -21,10 +21,8 @@ interface AuditParts {
 const LIMIT_MAX = 200;
 const LIMIT_DEFAULT = 50;
 
-export async function auditRoutes(
-  app: App,
-  { database, requireOwner, merchantOf }: AuditParts,
-): Promise<void> {
+export async function auditRoutes(app: App, parts: AuditParts): Promise<void> {
+  const { database, requireOwner, merchantOf } = parts;
   requireOwner(app);
   checkNothing(app);
 

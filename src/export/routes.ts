@@ -23,10 +23,8 @@ const PAGE_MAX_MS = 20_000;
 const RETRY_AFTER_SECONDS = 30;
 
 /** Everything that a merchant has, read from one snapshot, page by page, as fast as the client takes it. */
-export async function exportRoutes(
-  app: App,
-  { database, sections, revocations, now }: ExportParts,
-): Promise<void> {
+export async function exportRoutes(app: App, parts: ExportParts): Promise<void> {
+  const { database, sections, revocations, now } = parts;
   const open = new Set<MerchantId>();
 
   requireOwner(app);

@@ -2,7 +2,7 @@ import { invalid } from '../errors.ts';
 
 /** How routes read what a schema does not check. */
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Own members only: `constructor` and similar names are data, or absent. Undefined if the value is no object. */

@@ -17,16 +17,9 @@ const timeZoneInvalid = () => invalid('time_zone', 'time_zone must be an IANA na
 
 export async function overviewRoutes(
   app: App,
-  {
-    database,
-    recentQuestions,
-    now,
-  }: {
-    database: Database;
-    recentQuestions: RecentQuestions;
-    now: () => Date;
-  },
+  parts: { database: Database; recentQuestions: RecentQuestions; now: () => Date },
 ): Promise<void> {
+  const { database, recentQuestions, now } = parts;
   requireMerchant(app);
   checkNothing(app);
   app.get(

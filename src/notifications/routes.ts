@@ -29,7 +29,7 @@ import {
   storageFull,
 } from '../errors.ts';
 import { idIn } from '../http/ids.ts';
-import { rawMember } from '../http/json.ts';
+import { JSON_TYPE, rawMember } from '../http/json.ts';
 import { type App, route } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
 import { checkNothing } from '../http/schemas.ts';
@@ -54,16 +54,13 @@ export interface NotificationParts {
 }
 
 const LISTS_KEPT_MAX_BYTES = 16 * 1024 * 1024;
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Instead of an id, the path has `request`. */
 const NOT_AN_ID = methodNotAllowed(['POST']);
 const IDEMPOTENCY_ERRORS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
-export async function notificationRoutes(
-  app: App,
-  { database, outbox, storage, revocations, writeOnce, now }: NotificationParts,
-): Promise<void> {
+export async function notificationRoutes(app: App, parts: NotificationParts): Promise<void> {
+  const { database, outbox, storage, revocations, writeOnce, now } = parts;
   const find = createFindNotification(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 

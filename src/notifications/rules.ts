@@ -16,16 +16,13 @@ import {
   replyToInvalid,
   required,
 } from '../errors.ts';
-import { memberOf } from '../http/input.ts';
+import { isObject, memberOf } from '../http/input.ts';
 import { readTeach, type Teach } from '../knowledge/teach.ts';
 import { CONTEXT_TYPES, KINDS } from './kinds.ts';
 
 /** The rules of the contract, without a database: they decide what to do from the stored notification and the request. */
 
 type Fields = { readonly [key: string]: unknown };
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isInteger = (value: unknown): value is number => Number.isInteger(value);
 

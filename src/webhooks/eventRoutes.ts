@@ -40,10 +40,8 @@ const CURSOR_SOURCE = 'the next_cursor of a page';
 const oneOfBoth = () => invalid('event_id', 'send either event_id or since');
 
 /** Sends events to an endpoint by hand, and shows what was sent. */
-export async function webhookEventRoutes(
-  app: App,
-  { database, vault, outbox, now }: WebhookParts,
-): Promise<void> {
+export async function webhookEventRoutes(app: App, parts: WebhookParts): Promise<void> {
+  const { database, vault, outbox, now } = parts;
   async function findEnabled(tx: Queries, request: FastifyRequest): Promise<Endpoint> {
     const endpoint = await findRequested(tx, vault, request);
     if (!endpoint.enabled) throw webhookIsOff();

@@ -20,14 +20,9 @@ const DELETED = 'Saved reply deleted.';
 /** For everybody who answers, owners and members. */
 export async function savedReplyRoutes(
   app: App,
-  {
-    database,
-    now,
-  }: {
-    database: Database;
-    now: () => Date;
-  },
+  parts: { database: Database; now: () => Date },
 ): Promise<void> {
+  const { database, now } = parts;
   requireMerchant(app);
   checkBodiesOnly(app);
 

@@ -26,16 +26,8 @@ const CURSOR_SOURCE = 'the next_cursor of a page';
 const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z';
 
 /** What to look after: documents that may be out of date, and who changed what. */
-export async function upkeepRoutes(
-  app: App,
-  {
-    database,
-    now,
-  }: {
-    database: Database;
-    now: () => Date;
-  },
-): Promise<void> {
+export async function upkeepRoutes(app: App, parts: { database: Database; now: () => Date }): Promise<void> {
+  const { database, now } = parts;
   requireMerchant(app);
   checkNothing(app);
 

@@ -16,13 +16,13 @@ import type { Outbox } from '../../delivery/queue/enqueue.ts';
 import {
   idempotencyKeyInFlight,
   idempotencyKeyReused,
-  invalid,
   isPending,
   notificationNotFound,
   required,
   tooLate,
 } from '../../errors.ts';
 import { idIn } from '../../http/ids.ts';
+import { objectIn } from '../../http/input.ts';
 import { type App, route } from '../../http/openapi.ts';
 import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
@@ -47,10 +47,8 @@ const REOPENED = 'Notification reopened.';
 const MANY_ERRORS = [required('ids'), idsInvalid(), idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 /** Undo an answer; resolve, reopen and delete many; and what an answer could teach. */
-export async function answerRoutes(
-  app: App,
-  { database, outbox, storage, writeOnce, now }: Parts,
-): Promise<void> {
+export async function answerRoutes(app: App, parts: Parts): Promise<void> {
+  const { database, outbox, storage, writeOnce, now } = parts;
   requireMerchant(app);
   checkNothing(app);
 
@@ -90,7 +88,7 @@ export async function answerRoutes(
       response: { 200: ResolvedMany },
     }),
     async (request, reply) => {
-      const body = bodyOf(request);
+      const body = objectIn(request.body);
       const ids = readIds(body.ids);
       const undoSeconds = readUndoSeconds(body.undo_seconds);
       const common = { merchantId: merchantOf(request), author: authorOf(request) };
@@ -121,7 +119,7 @@ export async function answerRoutes(
       response: { 200: ReopenedMany },
     }),
     async (request, reply) => {
-      const ids = readIds(bodyOf(request).ids);
+      const ids = readIds(objectIn(request.body).ids);
       const merchantId = merchantOf(request);
       const reopenOne = async (id: number) => {
         await reopen(database, merchantId, id, now());
@@ -147,7 +145,7 @@ export async function answerRoutes(
       response: { 200: DeletedMany },
     }),
     async (request, reply) => {
-      const ids = readIds(bodyOf(request).ids);
+      const ids = readIds(objectIn(request.body).ids);
       const merchantId = merchantOf(request);
       const by = { author: authorOf(request), who: whoOf(request) };
       const deleteOne = async (id: number) => {
@@ -185,12 +183,6 @@ export async function answerRoutes(
       database.signal(CHANGES);
     }
   }
-}
-
-function bodyOf({ body }: FastifyRequest): Record<string, unknown> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalid('body', 'body must be a JSON object');
-  return Object.fromEntries(Object.entries(body));
 }
 
 const idOf = (request: FastifyRequest) => idIn(request, 'notification_id', notificationNotFound);

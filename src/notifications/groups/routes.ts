@@ -46,10 +46,8 @@ export interface GroupParts {
 const SCORE_MIN = 0.3;
 
 /** The same question from several customers: find, answer and separate them. */
-export async function groupRoutes(
-  app: App,
-  { database, outbox, storage, writeOnce, now }: GroupParts,
-): Promise<void> {
+export async function groupRoutes(app: App, parts: GroupParts): Promise<void> {
+  const { database, outbox, storage, writeOnce, now } = parts;
   const pendingOf = createPendingQuestions(database);
 
   /** Everybody who looks at the inbox sees the change. */

@@ -19,6 +19,7 @@ import { ListedPresences } from '../../contract/teamwork.ts';
 import { invalid } from '../../errors.ts';
 import { readIds } from '../../http/ids.ts';
 import { oneOf, readName } from '../../http/input.ts';
+import { JSON_TYPE } from '../../http/json.ts';
 import { type App, route } from '../../http/openapi.ts';
 import { cursorInvalid, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
 import { checkNothing } from '../../http/schemas.ts';
@@ -29,7 +30,6 @@ import { FILTER_ERRORS, readFilter } from './filter.ts';
 import { type ItemParts, readItems } from './items.ts';
 import { cursorPattern, type PageRequest, readPage } from './list.ts';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
 const CURSOR_SOURCE = 'the next_cursor of a page';
 
 const idsInvalid = () =>
