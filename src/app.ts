@@ -12,7 +12,6 @@ import { identifyCallers, merchantOf, requireOwner } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
 import { machineKeyRoutes } from './auth/machineKeys/routes.ts';
 import type { MachineKeys } from './auth/machineKeys/verify.ts';
-import { createChangeOwnPassword } from './auth/passwords/changeOwn.ts';
 import { createCheckPolicy } from './auth/passwords/checkPolicy.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
 import { resetRoutes } from './auth/passwords/resetRoutes.ts';
@@ -43,7 +42,6 @@ import { channelRoutes } from './delivery/channels/routes.ts';
 import { channelSetupRoutes } from './delivery/channels/setup/routes.ts';
 import { createChannelStates } from './delivery/channels/state.ts';
 import { createSendingTo, createWindows } from './delivery/channels/windows.ts';
-import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
@@ -73,20 +71,19 @@ import { connectRedis } from './http/limits/redis.ts';
 import { disconnectStalledReaders } from './http/limits/stalls.ts';
 import { drainUnreadBodies } from './http/limits/unreadBodies.ts';
 import { metricsRoutes } from './http/metrics.ts';
+import type { App } from './http/openapi.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { traceRequests } from './http/traces.ts';
 import { createConfidence } from './knowledge/confidence/confidence.ts';
 import { confidenceRoutes } from './knowledge/confidence/routes.ts';
-import { createRoutes } from './knowledge/createRoutes.ts';
 import { fileRoutes } from './knowledge/files/routes.ts';
 import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
-import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { upkeepRoutes } from './knowledge/upkeep/routes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
-import { wordingRoutes } from './knowledge/wordingRoutes.ts';
+import { writeRoutes } from './knowledge/writeRoutes.ts';
 import { createHub } from './live/hub.ts';
 import { createWaitLimits } from './live/limits.ts';
 import { liveRoutes } from './live/routes.ts';
@@ -100,12 +97,13 @@ import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
 import { createRecentQuestions } from './notifications/groups/recent.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
+import { suggestionRoutes } from './notifications/groups/suggestionRoutes.ts';
 import { createWriteOnce } from './notifications/idempotency.ts';
 import { attentionRoutes } from './notifications/inbox/attentionRoutes.ts';
 import { inboxRoutes } from './notifications/inbox/routes.ts';
 import { readInboxVersions } from './notifications/inboxes.ts';
 import { overviewRoutes } from './notifications/overview.ts';
-import { gapRoutes } from './notifications/progress/gapRoutes.ts';
+import { gapRoutes } from './notifications/progress/gaps.ts';
 import { questions } from './notifications/questions.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { teamRoutes } from './notifications/team/routes.ts';
@@ -199,58 +197,61 @@ export async function buildApp(
   limitRequests(app, { perMinute, perMinutePerMerchant, runScript });
   await beforeRoutes?.(app);
 
+  /** Each feature adds its routes below its own prefix, with its own checks of who may call them. */
+  const add = async <P>(prefix: string, routesOf: (app: App, parts: P) => Promise<void>, own: P) =>
+    void (await app.register((scope: App) => routesOf(scope, own), { prefix }));
   const { refreshTtlSeconds, production, publicUrl } = config;
   const signIn = createSignIn({ ...config, ...parts });
   const sessions = createSessions({ ...config, ...parts });
-  await app.register(authRoutes({ ...parts, signIn, sessions }), { prefix: '/api/v1/auth' });
+  await add('/api/v1/auth', authRoutes, { ...parts, signIn, sessions });
   const shopOf = (id: number) => findMerchant(parts.database, id);
   const merchantNameOf = async (id: number) => (await shopOf(id))?.name;
   const checkPolicy = createCheckPolicy();
-  const changeOwnPassword = createChangeOwnPassword({ ...parts, checkPolicy, merchantNameOf });
-  await app.register(passwordRoutes(changeOwnPassword), { prefix: '/api/v1/auth' });
+  await add('/api/v1/auth', passwordRoutes, { ...parts, checkPolicy, merchantNameOf });
   const teamParts = { ...parts, ...config, checkPolicy, shopOf };
-  await app.register(resetRoutes(teamParts), { prefix: '/api/v1/auth' });
-  await app.register(memberRoutes(teamParts), { prefix: '/api/v1' });
-  await app.register(acceptRoutes(teamParts), { prefix: '/api/v1/invites' });
-  await app.register(factorRoutes({ ...parts, publicUrl }), { prefix: '/api/v1/auth' });
-  await app.register(
-    sessionRoutes({ ...parts, signIn, sessions, refreshTtlSeconds, production, publicUrl }),
-    {
-      prefix: '/session',
-    },
-  );
-  await app.register(machineKeyRoutes(parts), { prefix: '/api/v1/keys' });
-  await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
-  await app.register(exportRoutes({ ...parts, sections: EXPORT_SECTIONS }), { prefix: '/api/v1' });
+  await add('/api/v1/auth', resetRoutes, teamParts);
+  await add('/api/v1', memberRoutes, teamParts);
+  await add('/api/v1/invites', acceptRoutes, teamParts);
+  await add('/api/v1/auth', factorRoutes, { ...parts, publicUrl });
+  await add('/session', sessionRoutes, {
+    ...parts,
+    signIn,
+    sessions,
+    refreshTtlSeconds,
+    production,
+    publicUrl,
+  });
+  await add('/api/v1/keys', machineKeyRoutes, parts);
+  await add('/api/v1', merchantRoutes, parts);
+  await add('/api/v1', exportRoutes, { ...parts, sections: EXPORT_SECTIONS });
   const writeOnce = createWriteOnce(parts);
   const noteLooked = createNoteLooked(parts.database);
-  await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+  await add('/api/v1/notification', notificationRoutes, { ...parts, writeOnce });
   for (const routesOf of [groupRoutes, answerRoutes, teamRoutes])
-    await app.register(routesOf({ ...parts, writeOnce, noteLooked }), { prefix: '/api/v1/notification' });
+    await add('/api/v1/notification', routesOf, { ...parts, writeOnce, noteLooked });
   const recentQuestions = createRecentQuestions(parts.database);
-  await app.register(overviewRoutes({ ...parts, recentQuestions }), { prefix: '/api/v1' });
+  await add('/api/v1', overviewRoutes, { ...parts, recentQuestions });
   const windowsOf = createWindows(parts);
   const channelStateOf = createChannelStates(parts);
-  await app.register(inboxRoutes({ ...parts, ...config, windowsOf, channelStateOf }), { prefix: '/api/v1' });
-  await app.register(attentionRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
+  await add('/api/v1', inboxRoutes, { ...parts, ...config, windowsOf, channelStateOf });
+  await add('/api/v1', attentionRoutes, { ...parts, ...config, countryOf });
   const sendingTo = createSendingTo(parts);
   const conversationParts = { ...parts, ...config, windowsOf, sendingTo, questions, writeOnce };
   for (const routesOf of [conversationRoutes, messageRoutes, timelineRoutes, talkRoutes])
-    await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
-  await app.register(erasureRoutes(parts), { prefix: '/api/v1/conversation' });
-  await app.register(savedReplyRoutes(parts), { prefix: '/api/v1/saved-replies' });
-  await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
+    await add('/api/v1/conversation', routesOf, conversationParts);
+  await add('/api/v1/conversation', erasureRoutes, parts);
+  await add('/api/v1/saved-replies', savedReplyRoutes, parts);
+  await add('/api/v1/notification', suggestionRoutes, parts);
   const confidence = createConfidence(parts.database);
   for (const routesOf of [
-    ...[knowledgeRoutes, createRoutes, wordingRoutes, confidenceRoutes, fileRoutes, upkeepRoutes],
+    ...[knowledgeRoutes, writeRoutes, confidenceRoutes, fileRoutes, upkeepRoutes],
     gapRoutes,
   ]) {
-    await app.register(routesOf({ ...parts, confidence, recentQuestions }), { prefix: '/api/v1/knowledge' });
+    await add('/api/v1/knowledge', routesOf, { ...parts, confidence, recentQuestions });
   }
-  for (const routesOf of [deliveryRoutes, manyDeliveryRoutes])
-    await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
+  await add('/api/v1', deliveryRoutes, { ...parts, ...config, countryOf });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])
-    await app.register(routesOf({ ...parts, ...config }), { prefix: '/api/v1/webhooks' });
+    await add('/api/v1/webhooks', routesOf, { ...parts, ...config });
   const vapidKeys = createVapidKeys(parts.database, parts.vault, parts.now);
   const alertParts = {
     ...parts,
@@ -259,10 +260,10 @@ export async function buildApp(
     noteLooked,
     mailAvailable: config.mail !== undefined && publicUrl !== undefined,
   };
-  await app.register(alertRoutes(alertParts), { prefix: '/api/v1/alerts' });
+  await add('/api/v1/alerts', alertRoutes, alertParts);
   const { channelDailyLimit } = config;
-  await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
-  await app.register(channelSetupRoutes({ ...parts, ...config }), { prefix: '/api/v1' });
+  await add('/api/v1', channelRoutes, { ...parts, channelDailyLimit });
+  await add('/api/v1', channelSetupRoutes, { ...parts, ...config });
   const inboundParts = {
     ...parts,
     customerPhoneOf: findCustomerPhone,
@@ -273,7 +274,7 @@ export async function buildApp(
   for (const { inbound } of DESCRIPTORS) {
     if (!inbound) continue;
     const routesOf = await inbound.routes();
-    await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
+    await add(inbound.prefix, routesOf, inboundParts);
   }
   const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions, readConversationVersions];
   const hub = createHub({ ...parts, readers });
@@ -282,14 +283,12 @@ export async function buildApp(
   app.addHook('preClose', async () => hub.close());
   const waiters = createAskWaiters({ ...parts, hub });
   const waitLimits = createWaitLimits({ ...config, onChange: metrics.waits });
-  await app.register(askRoutes({ ...parts, ...config, confidence, waiters, waitLimits, writeOnce }), {
-    prefix: '/api/v1/ask',
-  });
+  await add('/api/v1/ask', askRoutes, { ...parts, ...config, confidence, waiters, waitLimits, writeOnce });
   const recheck = createRecheck({ ...config, ...parts });
   const limits = { ...config, runScript, onChange: metrics.streams };
-  await app.register(liveRoutes({ ...parts, hub, recheck, limits, waitLimits }), { prefix: '/api/v1' });
+  await add('/api/v1', liveRoutes, { ...parts, hub, recheck, limits, waitLimits });
   const { database, now } = parts;
-  await app.register(auditRoutes({ database, merchantOf, requireOwner }), { prefix: '/api/v1' });
+  await add('/api/v1', auditRoutes, { database, merchantOf, requireOwner });
   await app.register(mcpRoutes, { corsOrigins: config.corsOrigins, publicUrl });
   operationsRoutes(app, parts);
   metricsRoutes(app, { ...parts, ...config, readFigures: () => readFigures(database, config, now()) });

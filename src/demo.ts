@@ -5,6 +5,7 @@ import type { Passwords } from './auth/passwords/passwords.ts';
 import { disableUser, findUserByEmail } from './auth/users.ts';
 import type { DemoUser } from './contract/auth.ts';
 import type { MerchantId } from './contract/ids.ts';
+import type { NotificationType } from './contract/notifications.ts';
 import { countConversations } from './conversations/messages.ts';
 import type { Database, Param, Queries, Transaction } from './database/database.ts';
 import { insertRows } from './database/insert.ts';
@@ -264,14 +265,14 @@ async function insertAll(
   await insertNotifications(notifications);
   // The customers' messages on the simulated phone: they open the 24-hour window for replies.
   if (history) await insertTalk(tx, { conversations, notifications, ago, insert });
-  for (const { conversation, minutesAgo, context } of history ? [] : notifications) {
+  for (const { conversation, type, minutesAgo, context } of history ? [] : notifications) {
     if (minutesAgo > SHOWN_MINUTES) continue;
     const { merchantId, phone } = conversations[conversation - 1]!;
     await insert('simulator_messages', {
       merchant_id: merchantId,
       phone: String(context.lead_phone ?? phone),
       from_customer: 1,
-      content: askedIn(context),
+      content: askedIn(type, context),
       at: ago(minutesAgo),
     });
   }
@@ -311,14 +312,14 @@ async function insertAll(
       });
       const reply = answer?.answer ?? answer?.agent_response_to_customer;
       if (reply === undefined) continue;
-      const told = { notificationId: index + 1, question: askedIn(context), answer: String(reply) };
+      const told = { notificationId: index + 1, question: askedIn(type, context), answer: String(reply) };
       await rememberAnswered(tx, merchantId as MerchantId, told);
     }
   }
 }
 
-const askedIn = (context: Record<string, unknown>) =>
-  String(context.question ?? context.support_request_reason);
+const askedIn = (type: NotificationType, context: Record<string, unknown>) =>
+  String(context[KINDS[type].requestedFields[0]]);
 
 /** What the assistant learned, each with the notification whose answer it learned. */
 function learnedTopics(notifications: readonly DemoNotification[]): DemoLesson[] {

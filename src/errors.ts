@@ -76,6 +76,8 @@ interface ApiErrorOptions {
   cause?: unknown;
 }
 
+const BEARER = { 'www-authenticate': 'Bearer' };
+
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly field: string | undefined;
@@ -85,7 +87,8 @@ export class ApiError extends Error {
     super(detail, { cause });
     this.code = code;
     this.field = field;
-    this.headers = headers;
+    // Who is not signed in learns how.
+    this.headers = STATUS[code].general === 401 ? { ...BEARER, ...headers } : headers;
   }
 
   body(): { detail: string; code: ErrorCode; field?: string } {
@@ -97,32 +100,25 @@ export class ApiError extends Error {
   }
 }
 
-const BEARER = { 'www-authenticate': 'Bearer' };
-
 // Sign-in and tokens
-export const invalidCredentials = () =>
-  new ApiError('INVALID_CREDENTIALS', 'Wrong email or password.', { headers: BEARER });
+export const invalidCredentials = () => new ApiError('INVALID_CREDENTIALS', 'Wrong email or password.');
 /** Only after the right password. */
 export const mfaRequired = () =>
   new ApiError('MFA_REQUIRED', 'This account needs a second factor: send a code as otp.', {
     field: 'otp',
-    headers: BEARER,
   });
 export const wrongOtp = () =>
   new ApiError('INVALID_CREDENTIALS', 'The code is wrong, has expired or was used before.', {
     field: 'otp',
-    headers: BEARER,
   });
 export const passkeyRefused = (cause?: unknown) =>
-  new ApiError('INVALID_CREDENTIALS', 'This passkey cannot sign in here.', { headers: BEARER, cause });
-export const tokenExpired = () =>
-  new ApiError('TOKEN_EXPIRED', 'The token has expired.', { headers: BEARER });
-export const tokenMissing = () =>
-  new ApiError('INVALID_TOKEN', 'A bearer token is required.', { headers: BEARER });
+  new ApiError('INVALID_CREDENTIALS', 'This passkey cannot sign in here.', { cause });
+export const tokenExpired = () => new ApiError('TOKEN_EXPIRED', 'The token has expired.');
+export const tokenMissing = () => new ApiError('INVALID_TOKEN', 'A bearer token is required.');
 export const tokenInvalid = (cause?: unknown) =>
-  new ApiError('INVALID_TOKEN', 'The token is malformed or invalid.', { headers: BEARER, cause });
+  new ApiError('INVALID_TOKEN', 'The token is malformed or invalid.', { cause });
 export const merchantTokenRequired = () =>
-  new ApiError('INVALID_TOKEN', 'This endpoint requires a merchant access token.', { headers: BEARER });
+  new ApiError('INVALID_TOKEN', 'This endpoint requires a merchant access token.');
 /** Every endpoint that requires a merchant's token can return these. */
 export const TOKEN_ERRORS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
 export const ownerRequired = () => new ApiError('FORBIDDEN', 'Only an owner of the merchant can do this.');
@@ -136,9 +132,8 @@ export const insufficientScope = (scopes: readonly string[]) =>
   );
 export const notForKeys = () =>
   new ApiError('INSUFFICIENT_SCOPE', 'This endpoint is only for people: sign in to use it.');
-export const keyInvalid = () =>
-  new ApiError('INVALID_TOKEN', 'This key is wrong or was revoked.', { headers: BEARER });
-export const keyExpired = () => new ApiError('TOKEN_EXPIRED', 'This key has expired.', { headers: BEARER });
+export const keyInvalid = () => new ApiError('INVALID_TOKEN', 'This key is wrong or was revoked.');
+export const keyExpired = () => new ApiError('TOKEN_EXPIRED', 'This key has expired.');
 export const keyRequired = () => new ApiError('FORBIDDEN', 'This endpoint is only for keys.');
 export const originRefused = () =>
   new ApiError(

@@ -1,13 +1,14 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { AuditEventList, AuditQuery } from '../contract/audit.ts';
 import { EVENT_NAMES, type EventName } from '../contract/auditEvents.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
-import { invalid, ownerRequired, TOKEN_ERRORS } from '../errors.ts';
+import { invalid, ownerRequired } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
+import { type App, route } from '../http/openapi.ts';
 import { cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
+import { readSince } from '../http/times.ts';
 import { auditEventOf, type EventFilter, listEvents } from './store.ts';
 
 interface AuditParts {
@@ -20,37 +21,32 @@ interface AuditParts {
 const LIMIT_MAX = 200;
 const LIMIT_DEFAULT = 50;
 
-export function auditRoutes({ database, requireOwner, merchantOf }: AuditParts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireOwner(app);
+export async function auditRoutes(app: App, parts: AuditParts): Promise<void> {
+  const { database, requireOwner, merchantOf } = parts;
+  requireOwner(app);
+  checkNothing(app);
 
-    app.get(
-      '/audit',
-      {
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('audit', 'List audit events', {
-            operationId: 'listAuditEvents',
-            headers: ['Link'],
-            description: `Who did what, from where and when, newest first, ${LIMIT_DEFAULT} a page. \`Link\` leads to the next page. Only for owners.`,
-            errors: [...TOKEN_ERRORS, ownerRequired(), whatInvalid()],
-          }),
-          querystring: AuditQuery,
-          response: { 200: AuditEventList },
-        },
-      },
-      async (request, reply) => {
-        const filter = readQuery(request.query as Record<string, unknown>);
-        // One more than requested shows whether there is a next page.
-        const rows = await listEvents(database, merchantOf(request), { ...filter, limit: filter.limit + 1 });
-        const page = rows.slice(0, filter.limit);
-        const last = page.at(-1);
-        if (rows.length > filter.limit && last)
-          reply.header('link', nextLink(request, cursorOf(`event ${last.at} ${last.id}`)));
-        return page.map(auditEventOf);
-      },
-    );
-  };
+  app.get(
+    '/audit',
+    route('audit', 'List audit events', {
+      operationId: 'listAuditEvents',
+      responseHeaders: ['Link'],
+      description: `Who did what, from where and when, newest first, ${LIMIT_DEFAULT} a page. \`Link\` leads to the next page. Only for owners.`,
+      errors: [ownerRequired(), whatInvalid()],
+      querystring: AuditQuery,
+      response: { 200: AuditEventList },
+    }),
+    async (request, reply) => {
+      const filter = readQuery(request.query as Record<string, unknown>);
+      // One more than requested shows whether there is a next page.
+      const rows = await listEvents(database, merchantOf(request), { ...filter, limit: filter.limit + 1 });
+      const page = rows.slice(0, filter.limit);
+      const last = page.at(-1);
+      if (rows.length > filter.limit && last)
+        reply.header('link', nextLink(request, cursorOf(`event ${last.at} ${last.id}`)));
+      return page.map(auditEventOf);
+    },
+  );
 }
 
 function readQuery(query: Record<string, unknown>): EventFilter {
@@ -78,11 +74,4 @@ function readUserId(given: unknown): number | undefined {
   const id = readId(typeof given === 'string' ? given : '');
   if (id === undefined) throw invalid('user_id', 'user_id must be the id of a user');
   return id;
-}
-
-function readSince(given: unknown): Date | undefined {
-  if (given === undefined) return undefined;
-  const time = typeof given === 'string' && /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN;
-  if (Number.isNaN(time)) throw invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
-  return new Date(time);
 }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import {
   EndedSessions,
   LoginBody,
@@ -24,7 +23,7 @@ import {
   wrongOtp,
 } from '../errors.ts';
 import { deviceOf } from '../http/device.ts';
-import { describeRoute } from '../http/openapi.ts';
+import { type App, route } from '../http/openapi.ts';
 import { personOf, userOf } from './guard.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { SignIn } from './signIn.ts';
@@ -36,147 +35,119 @@ export interface AuthParts {
   sessions: Sessions;
 }
 
-export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPluginAsyncTypebox {
+export async function authRoutes(app: App, { database, signIn, sessions }: AuthParts): Promise<void> {
   const findUser = createUserLookup(database);
 
-  return async (app) => {
-    app.post(
-      '/login',
-      {
-        schema: {
-          ...describeRoute('auth', 'Sign in', {
-            operationId: 'signIn',
-            description:
-              'Sign in with email address and password. A user with a second factor also sends a code as `otp`.',
-            errors: [invalidCredentials(), mfaRequired(), wrongOtp(), required('password')],
-            open: true,
-          }),
-          body: LoginBody,
-          response: { 200: LoginTokens },
-        },
-      },
-      (request) =>
-        signIn.withPassword(request.body, request.ip, {
-          isDashboard: false,
-          device: deviceOf(request.headers['user-agent']),
-        }),
-    );
+  app.post(
+    '/login',
+    route('auth', 'Sign in', {
+      operationId: 'signIn',
+      description:
+        'Sign in with email address and password. A user with a second factor also sends a code as `otp`.',
+      errors: [invalidCredentials(), mfaRequired(), wrongOtp(), required('password')],
+      open: true,
+      body: LoginBody,
+      response: { 200: LoginTokens },
+    }),
+    (request) =>
+      signIn.withPassword(request.body, request.ip, {
+        isDashboard: false,
+        device: deviceOf(request.headers['user-agent']),
+      }),
+  );
 
-    app.post(
-      '/refresh',
-      {
-        schema: {
-          ...describeRoute('auth', 'Get a new access token', {
-            operationId: 'refreshToken',
-            description:
-              'Exchanges a refresh token for a new access token. The refresh token stays valid, unless `rotate=true` ' +
-              'replaces it. If a replaced token is used again, its session ends.',
-            errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
-            open: true,
-          }),
-          querystring: RefreshQuery,
-          body: RefreshBody,
-          response: { 200: RefreshedTokens },
-        },
-      },
-      ({ body, query, ip }) =>
-        sessions.renew(body.refresh_token, ip, { rotate: query.rotate === 'true', byBrowser: false }),
-    );
+  app.post(
+    '/refresh',
+    route('auth', 'Get a new access token', {
+      operationId: 'refreshToken',
+      description:
+        'Exchanges a refresh token for a new access token. The refresh token stays valid, unless `rotate=true` ' +
+        'replaces it. If a replaced token is used again, its session ends.',
+      errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
+      open: true,
+      querystring: RefreshQuery,
+      body: RefreshBody,
+      response: { 200: RefreshedTokens },
+    }),
+    ({ body, query, ip }) =>
+      sessions.renew(body.refresh_token, ip, { rotate: query.rotate === 'true', byBrowser: false }),
+  );
 
-    app.get(
-      '/me',
-      {
-        // Called for every page and always small: not even worth checking whether to compress it.
-        compress: false,
-        schema: {
-          ...describeRoute('auth', 'Get the current user', {
-            operationId: 'getUser',
-            description: 'The user who owns the access token.',
-            errors: [tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()],
-          }),
-          response: { 200: User },
-        },
-      },
-      async (request) => {
-        const user = await findUser(userOf(request));
-        if (!user) throw userNotFound();
-        if (user.disabled_at !== null) throw tokenInvalid();
-        return user;
-      },
-    );
+  app.get(
+    '/me',
+    {
+      // Called for every page and always small: not even worth checking whether to compress it.
+      compress: false,
+      ...route('auth', 'Get the current user', {
+        operationId: 'getUser',
+        description: 'The user who owns the access token.',
+        errors: [tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()],
+        response: { 200: User },
+      }),
+    },
+    async (request) => {
+      const user = await findUser(userOf(request));
+      if (!user) throw userNotFound();
+      if (user.disabled_at !== null) throw tokenInvalid();
+      return user;
+    },
+  );
 
-    app.post(
-      '/logout',
-      {
-        schema: {
-          ...describeRoute('auth', 'Sign out', {
-            operationId: 'signOut',
-            description:
-              'Ends the session of a refresh token. Its access tokens and event streams end within a second.',
-            errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
-            open: true,
-          }),
-          body: RefreshBody,
-          response: { 200: MessageOf('Signed out.') },
-        },
-      },
-      async (request) => {
-        await sessions.end(request.body.refresh_token, request.ip);
-        return { message: 'Signed out.' };
-      },
-    );
+  app.post(
+    '/logout',
+    route('auth', 'Sign out', {
+      operationId: 'signOut',
+      description:
+        'Ends the session of a refresh token. Its access tokens and event streams end within a second.',
+      errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
+      open: true,
+      body: RefreshBody,
+      response: { 200: MessageOf('Signed out.') },
+    }),
+    async (request) => {
+      await sessions.end(request.body.refresh_token, request.ip);
+      return { message: 'Signed out.' };
+    },
+  );
 
-    app.get(
-      '/sessions',
-      {
-        schema: {
-          ...describeRoute('auth', 'List your sessions', {
-            operationId: 'listSessions',
-            description: 'Where the owner of the access token is signed in.',
-            errors: [tokenMissing(), tokenInvalid(), tokenExpired()],
-          }),
-          response: { 200: SessionList },
-        },
-      },
-      (request) => sessions.list(personOf(request)),
-    );
+  app.get(
+    '/sessions',
+    route('auth', 'List your sessions', {
+      operationId: 'listSessions',
+      description: 'Where the owner of the access token is signed in.',
+      errors: [tokenMissing(), tokenInvalid(), tokenExpired()],
+      response: { 200: SessionList },
+    }),
+    (request) => sessions.list(personOf(request)),
+  );
 
-    app.delete(
-      '/sessions',
-      {
-        schema: {
-          ...describeRoute('auth', 'End your other sessions', {
-            operationId: 'endOtherSessions',
-            description:
-              'Signs the owner of the access token out everywhere except here. The other access tokens and event ' +
-              'streams end within a second.',
-            errors: [tokenMissing(), tokenInvalid(), tokenExpired()],
-          }),
-          response: { 200: EndedSessions },
-        },
-      },
-      async (request) => ({ ended: await sessions.endOthers(personOf(request), request.ip) }),
-    );
+  app.delete(
+    '/sessions',
+    route('auth', 'End your other sessions', {
+      operationId: 'endOtherSessions',
+      description:
+        'Signs the owner of the access token out everywhere except here. The other access tokens and event ' +
+        'streams end within a second.',
+      errors: [tokenMissing(), tokenInvalid(), tokenExpired()],
+      response: { 200: EndedSessions },
+    }),
+    async (request) => ({ ended: await sessions.endOthers(personOf(request), request.ip) }),
+  );
 
-    app.delete(
-      '/sessions/:session_id',
-      {
-        schema: {
-          ...describeRoute('auth', 'End a session', {
-            operationId: 'endSession',
-            description:
-              'Signs the owner of the access token out of one session. Its access tokens and event streams end ' +
-              'within a second.',
-            errors: [tokenMissing(), tokenInvalid(), tokenExpired(), sessionNotFound()],
-          }),
-          params: SessionParams,
-          response: { 200: MessageOf('Signed out.') },
-        },
-      },
-      async (request) => {
-        await sessions.endById(personOf(request), request.params.session_id, request.ip);
-        return { message: 'Signed out.' };
-      },
-    );
-  };
+  app.delete(
+    '/sessions/:session_id',
+    route('auth', 'End a session', {
+      operationId: 'endSession',
+      description:
+        'Signs the owner of the access token out of one session. Its access tokens and event streams end ' +
+        'within a second.',
+      errors: [tokenMissing(), tokenInvalid(), tokenExpired(), sessionNotFound()],
+      params: SessionParams,
+      response: { 200: MessageOf('Signed out.') },
+    }),
+    async (request) => {
+      await sessions.endById(personOf(request), request.params.session_id, request.ip);
+      return { message: 'Signed out.' };
+    },
+  );
 }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { callerOf, merchantOf, requireMerchant } from '../auth/guard.ts';
 import {
   MESSAGES_AT_ONCE_MAX,
@@ -10,9 +9,10 @@ import {
 } from '../contract/conversations.ts';
 import { WriteHeaders } from '../contract/notifications.ts';
 import { CHANGES, inTransaction } from '../database/database.ts';
-import { conversationNotFound, invalid, required, TOKEN_ERRORS } from '../errors.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { conversationNotFound, invalid, required } from '../errors.ts';
+import { type App, route } from '../http/openapi.ts';
 import { collectPage, cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
 import {
   bytesOf,
   type Entry,
@@ -31,95 +31,81 @@ const CURSOR_SOURCE = 'the next_cursor of a page';
 
 type Parts = Pick<ConversationParts, 'database' | 'storage' | 'writeOnce' | 'now'>;
 
-export function messageRoutes({ database, storage, writeOnce, now }: Parts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireMerchant(app);
+export async function messageRoutes(app: App, { database, storage, writeOnce, now }: Parts): Promise<void> {
+  requireMerchant(app);
+  checkNothing(app);
 
-    app.post(
-      '/:conversation_id/messages',
-      {
-        config: { scopes: ['ask'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'Record messages', {
-            operationId: 'recordMessages',
-            headers: ['Idempotency-Replayed'],
-            description:
-              `What customer and assistant said: one message, or up to ${MESSAGES_AT_ONCE_MAX}, all or nothing. A ` +
-              '`message_id` that this conversation has is not stored again. Nothing is sent to the customer.',
-            errors: [
-              ...TOKEN_ERRORS,
-              conversationNotFound(),
-              countInvalid(),
-              required('messages[0].text'),
-              invalid('at', 'at must not be in the future'),
-              ...WRITE_ERRORS,
-            ],
-          }),
-          params: parameterSchema('conversation_id'),
-          headers: WriteHeaders,
-          body: MessagesBody,
-          response: { 200: MessagesStored },
-        },
-      },
-      async (request, reply) => {
-        const merchantId = merchantOf(request);
-        const id = conversationIdOf(request);
-        const { body } = await writeOnce(request, reply, (queries) =>
-          inTransaction(queries, async (tx) => {
-            await lockConversation(tx, merchantId, id);
-            const messages = readMessages(request.body, now());
-            await storage.reserve(tx, merchantId, bytesOf(messages));
-            const stored = await insertMessages(tx, merchantId, id, messages, now());
-            return { body: { stored, repeated: messages.length - stored }, headers: {} };
-          }),
-        );
-        if (body.stored > 0) database.signal(CHANGES);
-        return body;
-      },
-    );
+  app.post(
+    '/:conversation_id/messages',
+    route('conversations', 'Record messages', {
+      operationId: 'recordMessages',
+      scopes: ['ask'],
+      responseHeaders: ['Idempotency-Replayed'],
+      description:
+        `What customer and assistant said: one message, or up to ${MESSAGES_AT_ONCE_MAX}, all or nothing. A ` +
+        '`message_id` that this conversation has is not stored again. Nothing is sent to the customer.',
+      errors: [
+        conversationNotFound(),
+        countInvalid(),
+        required('messages[0].text'),
+        invalid('at', 'at must not be in the future'),
+        ...WRITE_ERRORS,
+      ],
+      headers: WriteHeaders,
+      body: MessagesBody,
+      response: { 200: MessagesStored },
+    }),
+    async (request, reply) => {
+      const merchantId = merchantOf(request);
+      const id = conversationIdOf(request);
+      const { body } = await writeOnce(request, reply, (queries) =>
+        inTransaction(queries, async (tx) => {
+          await lockConversation(tx, merchantId, id);
+          const messages = readMessages(request.body, now());
+          await storage.reserve(tx, merchantId, bytesOf(messages));
+          const stored = await insertMessages(tx, merchantId, id, messages, now());
+          return { body: { stored, repeated: messages.length - stored } };
+        }),
+      );
+      if (body.stored > 0) database.signal(CHANGES);
+      return body;
+    },
+  );
 
-    app.get(
-      '/:conversation_id/messages',
-      {
-        config: { scopes: ['ask', 'notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'List messages', {
-            operationId: 'listMessages',
-            description:
-              'The thread, oldest first: the messages that were recorded, those that the customer wrote to the channel, ' +
-              `and what Deskbell sent with its state. ${PAGE_DEFAULT} a page, or fewer if they are long.`,
-            errors: [...TOKEN_ERRORS, conversationNotFound(), cursorInvalid(CURSOR_SOURCE)],
-          }),
-          params: parameterSchema('conversation_id'),
-          querystring: ThreadQuery,
-          response: { 200: Thread },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const id = conversationIdOf(request);
-        const query = request.query as Record<string, unknown>;
-        const limit = readLimit(query.limit, MESSAGES_PAGE_MAX) ?? PAGE_DEFAULT;
-        const from = readPosition(query.cursor);
-        if (!(await findConversation(database, merchantId, id))) throw conversationNotFound();
-        // An assistant might pass on what is then taken back.
-        const settledAt = callerOf(request).kind === 'key' ? now() : undefined;
-        const { rows, hasMore } = await collectPage<Entry>(
-          limit,
-          ({ wire }) => wire.text.length,
-          (last, atMost) =>
-            readThread(database, merchantId, id, { after: last ?? from, limit: atMost, settledAt }),
-        );
-        const last = rows.at(-1);
-        return {
-          messages: rows.map(({ wire }) => wire),
-          next_cursor: hasMore && last ? cursorOf(`thread ${last.at} ${last.kind} ${last.id}`) : null,
-        };
-      },
-    );
-  };
+  app.get(
+    '/:conversation_id/messages',
+    route('conversations', 'List messages', {
+      operationId: 'listMessages',
+      scopes: ['ask', 'notifications:read'],
+      description:
+        'The thread, oldest first: the messages that were recorded, those that the customer wrote to the channel, ' +
+        `and what Deskbell sent with its state. ${PAGE_DEFAULT} a page, or fewer if they are long.`,
+      errors: [conversationNotFound(), cursorInvalid(CURSOR_SOURCE)],
+      querystring: ThreadQuery,
+      response: { 200: Thread },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const id = conversationIdOf(request);
+      const query = request.query as Record<string, unknown>;
+      const limit = readLimit(query.limit, MESSAGES_PAGE_MAX) ?? PAGE_DEFAULT;
+      const from = readPosition(query.cursor);
+      if (!(await findConversation(database, merchantId, id))) throw conversationNotFound();
+      // An assistant might pass on what is then taken back.
+      const settledAt = callerOf(request).kind === 'key' ? now() : undefined;
+      const { rows, hasMore } = await collectPage<Entry>(
+        limit,
+        ({ wire }) => wire.text.length,
+        (last, atMost) =>
+          readThread(database, merchantId, id, { after: last ?? from, limit: atMost, settledAt }),
+      );
+      const last = rows.at(-1);
+      return {
+        messages: rows.map(({ wire }) => wire),
+        next_cursor: hasMore && last ? cursorOf(`thread ${last.at} ${last.kind} ${last.id}`) : null,
+      };
+    },
+  );
 }
 
 function readPosition(cursor: unknown): Position | undefined {

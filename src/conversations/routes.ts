@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import {
@@ -21,10 +20,10 @@ import {
   invalid,
   required,
   storageFull,
-  TOKEN_ERRORS,
 } from '../errors.ts';
-import { readId, readIds } from '../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { idIn, readIds } from '../http/ids.ts';
+import { type App, route } from '../http/openapi.ts';
+import { checkNothing } from '../http/schemas.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { countryOf } from '../merchants/store.ts';
 import { checkConversation } from './rules.ts';
@@ -43,7 +42,7 @@ export interface ConversationParts {
   writeOnce: <T>(
     request: FastifyRequest,
     reply: FastifyReply,
-    perform: (queries: Database | Transaction) => Promise<{ body: T; headers: Record<string, string> }>,
+    perform: (queries: Database | Transaction) => Promise<{ body: T }>,
   ) => Promise<{ body: T }>;
 }
 
@@ -56,111 +55,96 @@ const referenceInvalid = () => invalid('reference', 'Send either reference or id
 /** What the API calls the fields. */
 const NAMES = { reference: 'reference', name: 'customer_name', phone: 'customer_phone' } as const;
 
-export function conversationRoutes(parts: ConversationParts): FastifyPluginAsyncTypebox {
+export async function conversationRoutes(app: App, parts: ConversationParts): Promise<void> {
   const { database, storage, defaultCountry, now, windowsOf, writeOnce } = parts;
 
   const withWindows = (merchantId: MerchantId, rows: readonly store.Conversation[]) =>
     wiresOf(windowsOf, merchantId, rows);
 
-  return async (app) => {
-    requireMerchant(app);
+  requireMerchant(app);
+  checkNothing(app);
 
-    app.get(
-      '/',
-      {
-        config: { scopes: ['ask', 'notifications:read'] },
-        prefixTrailingSlash: 'slash',
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'List conversations', {
-            operationId: 'listConversations',
-            description:
-              `The merchant’s conversations, newest first: those in \`ids\`, or the newest ${CONVERSATIONS_MAX}. ` +
-              'Ids that do not belong to the merchant are left out. With `reference`, the list has one or none.',
-            errors: [...TOKEN_ERRORS, idsInvalid(), referenceInvalid()],
-          }),
-          querystring: ConversationQuery,
-          response: { 200: ConversationList },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const { ids, reference } = request.query as Record<string, unknown>;
-        if (reference === undefined)
-          return withWindows(
-            merchantId,
-            await store.findConversations(database, merchantId, readWanted(ids), CONVERSATIONS_MAX),
-          );
-        if (typeof reference !== 'string' || ids !== undefined) throw referenceInvalid();
-        const found = await store.findByReference(database, merchantId, storableText(reference.trim()));
-        return withWindows(merchantId, found ? [found] : []);
-      },
-    );
+  app.get(
+    '/',
+    {
+      prefixTrailingSlash: 'slash',
+      ...route('conversations', 'List conversations', {
+        operationId: 'listConversations',
+        scopes: ['ask', 'notifications:read'],
+        description:
+          `The merchant’s conversations, newest first: those in \`ids\`, or the newest ${CONVERSATIONS_MAX}. ` +
+          'Ids that do not belong to the merchant are left out. With `reference`, the list has one or none.',
+        errors: [idsInvalid(), referenceInvalid()],
+        querystring: ConversationQuery,
+        response: { 200: ConversationList },
+      }),
+    },
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const { ids, reference } = request.query as Record<string, unknown>;
+      if (reference === undefined)
+        return withWindows(
+          merchantId,
+          await store.findConversations(database, merchantId, readWanted(ids), CONVERSATIONS_MAX),
+        );
+      if (typeof reference !== 'string' || ids !== undefined) throw referenceInvalid();
+      const found = await store.findByReference(database, merchantId, storableText(reference.trim()));
+      return withWindows(merchantId, found ? [found] : []);
+    },
+  );
 
-    app.get(
-      '/:conversation_id',
-      {
-        config: { scopes: ['ask', 'notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'Get a conversation', {
-            operationId: 'getConversation',
-            description: 'One conversation and its customer.',
-            errors: [...TOKEN_ERRORS, conversationNotFound()],
-          }),
-          params: parameterSchema('conversation_id'),
-          response: { 200: Conversation },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const row = await store.findConversation(database, merchantId, conversationIdOf(request));
-        if (!row) throw conversationNotFound();
-        const [conversation] = await withWindows(merchantId, [row]);
-        return conversation!;
-      },
-    );
+  app.get(
+    '/:conversation_id',
+    route('conversations', 'Get a conversation', {
+      operationId: 'getConversation',
+      scopes: ['ask', 'notifications:read'],
+      description: 'One conversation and its customer.',
+      errors: [conversationNotFound()],
+      response: { 200: Conversation },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const row = await store.findConversation(database, merchantId, conversationIdOf(request));
+      if (!row) throw conversationNotFound();
+      const [conversation] = await withWindows(merchantId, [row]);
+      return conversation!;
+    },
+  );
 
-    app.post(
-      '/',
-      {
-        prefixTrailingSlash: 'slash',
-        config: { scopes: ['ask'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'Create or update a conversation', {
-            operationId: 'saveConversation',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Updates the merchant’s conversation with this `reference`, or creates one. Without a `reference` each ' +
-              'call creates one; an `Idempotency-Key` makes a repeated request safe for 24 hours.',
-            errors: [
-              ...TOKEN_ERRORS,
-              required('customer_name'),
-              invalid('customer_phone', 'customer_phone has too few digits for its country'),
-              // A repeated request whose customer was erased.
-              conversationNotFound(),
-              ...WRITE_ERRORS,
-            ],
-          }),
-          headers: WriteHeaders,
-          body: ConversationBody,
-          response: { 200: Conversation },
-        },
-      },
-      async (request, reply) => {
-        const merchantId = merchantOf(request);
-        const { body } = await writeOnce(request, reply, async (queries) => {
-          const given = await readCustomer(queries, merchantId, request.body);
-          const reserve = (bytes: number) => storage.reserve(queries, merchantId, bytes);
-          const body = await store.upsertConversation(queries, merchantId, given, now(), reserve);
-          return { body, headers: {} };
-        });
-        const [conversation] = await withWindows(merchantId, [body]);
-        return conversation!;
-      },
-    );
-  };
+  app.post(
+    '/',
+    {
+      prefixTrailingSlash: 'slash',
+      ...route('conversations', 'Create or update a conversation', {
+        operationId: 'saveConversation',
+        scopes: ['ask'],
+        responseHeaders: ['Idempotency-Replayed'],
+        description:
+          'Updates the merchant’s conversation with this `reference`, or creates one. Without a `reference` each ' +
+          'call creates one; an `Idempotency-Key` makes a repeated request safe for 24 hours.',
+        errors: [
+          required('customer_name'),
+          invalid('customer_phone', 'customer_phone has too few digits for its country'),
+          conversationNotFound(),
+          ...WRITE_ERRORS,
+        ],
+        headers: WriteHeaders,
+        body: ConversationBody,
+        response: { 200: Conversation },
+      }),
+    },
+    async (request, reply) => {
+      const merchantId = merchantOf(request);
+      const { body } = await writeOnce(request, reply, async (queries) => {
+        const given = await readCustomer(queries, merchantId, request.body);
+        const reserve = (bytes: number) => storage.reserve(queries, merchantId, bytes);
+        const body = await store.upsertConversation(queries, merchantId, given, now(), reserve);
+        return { body };
+      });
+      const [conversation] = await withWindows(merchantId, [body]);
+      return conversation!;
+    },
+  );
 
   async function readCustomer(queries: Database | Transaction, merchantId: MerchantId, body: unknown) {
     const given = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
@@ -176,12 +160,8 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
   }
 }
 
-/** An invalid id belongs to no conversation. */
-export function conversationIdOf(request: FastifyRequest): number {
-  const id = readId((request.params as { conversation_id: string }).conversation_id);
-  if (id === undefined) throw conversationNotFound();
-  return id;
-}
+export const conversationIdOf = (request: FastifyRequest) =>
+  idIn(request, 'conversation_id', conversationNotFound);
 
 function readWanted(given: unknown): number[] | undefined {
   if (given === undefined) return undefined;

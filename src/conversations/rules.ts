@@ -2,6 +2,7 @@ import { MESSAGE_LENGTH_MAX, MESSAGES_AT_ONCE_MAX, SENDERS } from '../contract/c
 import { storableText } from '../database/text.ts';
 import { type CountryCode, parsePhone } from '../delivery/phone.ts';
 import { invalid, required } from '../errors.ts';
+import { memberOf } from '../http/input.ts';
 import { readTime } from '../http/times.ts';
 
 export interface NewConversation {
@@ -98,8 +99,3 @@ function readMessage(given: unknown, path: string, now: Date): NewMessage {
   if (time > now.getTime() + AHEAD_MAX_MS) throw refusal('at', 'must not be in the future');
   return { from, text: storableText(text), at: new Date(time), messageId };
 }
-
-const memberOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
-    : undefined;

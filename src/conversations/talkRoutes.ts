@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { MessageOf } from '../contract/common.ts';
@@ -16,11 +15,10 @@ import {
   replyToInvalid,
   required,
   sentAlready,
-  TOKEN_ERRORS,
   windowClosed,
 } from '../errors.ts';
-import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { idIn } from '../http/ids.ts';
+import { type App, route } from '../http/openapi.ts';
 import { checkBodiesOnly } from '../http/schemas.ts';
 import { type ConversationParts, conversationIdOf, WRITE_ERRORS } from './routes.ts';
 import { reachOf, type SendParts, sendMessage } from './send.ts';
@@ -34,7 +32,7 @@ const SCOPES = ['answer'] as const;
 const TAKEN_BACK = 'The message is taken back. It was not sent.';
 
 /** A person speaks to the customer: writes, takes a message back, takes the conversation over. */
-export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
+export async function talkRoutes(app: App, parts: Parts): Promise<void> {
   const { database, outbox, windowsOf, writeOnce, now } = parts;
 
   const announce = () => {
@@ -58,127 +56,102 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
     return conversation!;
   }
 
-  return async (app) => {
-    requireMerchant(app);
-    checkBodiesOnly(app);
+  requireMerchant(app);
+  checkBodiesOnly(app);
 
-    app.post(
-      '/:conversation_id/send',
-      {
-        config: { scopes: SCOPES },
-        schema: {
-          ...describeRoute('conversations', 'Write to the customer', {
-            operationId: 'sendMessage',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Sends a message to the customer of this conversation, without a question. If the reply window is closed, it is ' +
-              'sent in the merchant’s template, or refused if there is none. An `Idempotency-Key` makes a repeated ' +
-              'request safe for 24 hours.',
-            errors: [
-              ...TOKEN_ERRORS,
-              conversationNotFound(),
-              required('text'),
-              replyToInvalid(),
-              windowClosed('2026-01-14T09:30:00.000Z'),
-              customerUnreachable(),
-              customerChanged(),
-              ...WRITE_ERRORS,
-            ],
-          }),
-          params: parameterSchema('conversation_id'),
-          headers: WriteHeaders,
-          body: SendBody,
-          response: { 200: MessageQueued },
-        },
-      },
-      async (request, reply) => {
-        const merchantId = merchantOf(request);
-        const conversationId = conversationIdOf(request);
-        const reach = await reachOf(parts, merchantId, conversationId);
-        const message = { conversationId, body: request.body, reach, author: authorOf(request), at: now() };
-        const { body } = await writeOnce(request, reply, async (queries) => {
-          const { deliveryId, undoUntil } = await sendMessage(queries, parts, merchantId, message);
-          return {
-            body: {
-              message: 'The message is queued.',
-              delivery_id: deliveryId,
-              undo_until: undoUntil?.toISOString() ?? null,
-            },
-            headers: {},
-          };
-        });
-        announce();
-        return body;
-      },
-    );
+  app.post(
+    '/:conversation_id/send',
+    route('conversations', 'Write to the customer', {
+      operationId: 'sendMessage',
+      scopes: SCOPES,
+      responseHeaders: ['Idempotency-Replayed'],
+      description:
+        'Sends a message to the customer of this conversation, without a question. If the reply window is closed, it is ' +
+        'sent in the merchant’s template, or refused if there is none. An `Idempotency-Key` makes a repeated ' +
+        'request safe for 24 hours.',
+      errors: [
+        conversationNotFound(),
+        required('text'),
+        replyToInvalid(),
+        windowClosed('2026-01-14T09:30:00.000Z'),
+        customerUnreachable(),
+        customerChanged(),
+        ...WRITE_ERRORS,
+      ],
+      headers: WriteHeaders,
+      body: SendBody,
+      response: { 200: MessageQueued },
+    }),
+    async (request, reply) => {
+      const merchantId = merchantOf(request);
+      const conversationId = conversationIdOf(request);
+      const reach = await reachOf(parts, merchantId, conversationId);
+      const message = { conversationId, body: request.body, reach, author: authorOf(request), at: now() };
+      const { body } = await writeOnce(request, reply, async (queries) => {
+        const { deliveryId, undoUntil } = await sendMessage(queries, parts, merchantId, message);
+        return {
+          body: {
+            message: 'The message is queued.',
+            delivery_id: deliveryId,
+            undo_until: undoUntil?.toISOString() ?? null,
+          },
+        };
+      });
+      announce();
+      return body;
+    },
+  );
 
-    app.delete(
-      '/:conversation_id/sent/:delivery_id',
-      {
-        config: { scopes: SCOPES },
-        schema: {
-          ...describeRoute('conversations', 'Take a message back', {
-            operationId: 'takeMessageBack',
-            description:
-              'Takes back a message that was written with `send` and has not been sent yet, usually within its `undo_seconds`.',
-            errors: [...TOKEN_ERRORS, conversationNotFound(), deliveryNotFound(), sentAlready()],
-          }),
-          params: parameterSchema('conversation_id', 'delivery_id'),
-          response: { 200: MessageOf(TAKEN_BACK) },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const conversationId = conversationIdOf(request);
-        const id = readId((request.params as { delivery_id: string }).delivery_id);
-        if (id === undefined) throw deliveryNotFound();
-        const result = await database.transaction((tx) =>
-          takeBack(tx, merchantId, { id, conversationId }, whoOf(request), now()),
-        );
-        if (result === 'not_found') throw deliveryNotFound();
-        if (result === 'too_late') throw sentAlready();
-        announce();
-        return { message: TAKEN_BACK };
-      },
-    );
+  app.delete(
+    '/:conversation_id/sent/:delivery_id',
+    route('conversations', 'Take a message back', {
+      operationId: 'takeMessageBack',
+      scopes: SCOPES,
+      description:
+        'Takes back a message that was written with `send` and has not been sent yet, usually within its `undo_seconds`.',
+      errors: [conversationNotFound(), deliveryNotFound(), sentAlready()],
+      response: { 200: MessageOf(TAKEN_BACK) },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const conversationId = conversationIdOf(request);
+      const id = idIn(request, 'delivery_id', deliveryNotFound);
+      const result = await database.transaction((tx) =>
+        takeBack(tx, merchantId, { id, conversationId }, whoOf(request), now()),
+      );
+      if (result === 'not_found') throw deliveryNotFound();
+      if (result === 'too_late') throw sentAlready();
+      announce();
+      return { message: TAKEN_BACK };
+    },
+  );
 
-    app.put(
-      '/:conversation_id/takeover',
-      {
-        config: { scopes: SCOPES },
-        schema: {
-          ...describeRoute('conversations', 'Take the conversation over', {
-            operationId: 'takeConversationOver',
-            description:
-              'A person speaks to the customer from now on. The assistant hears of it, and must be silent until the ' +
-              'conversation is handed back. If somebody else has taken it over, nothing changes.',
-            errors: [...TOKEN_ERRORS, conversationNotFound()],
-          }),
-          params: parameterSchema('conversation_id'),
-          response: { 200: Conversation },
-        },
-      },
-      (request) =>
-        change(request, (tx, merchantId, id) =>
-          takeOver(tx, merchantId, id, { author: authorOf(request), at: now() }),
-        ),
-    );
+  app.put(
+    '/:conversation_id/takeover',
+    route('conversations', 'Take the conversation over', {
+      operationId: 'takeConversationOver',
+      scopes: SCOPES,
+      description:
+        'A person speaks to the customer from now on. The assistant hears of it, and must be silent until the ' +
+        'conversation is handed back. If somebody else has taken it over, nothing changes.',
+      errors: [conversationNotFound()],
+      response: { 200: Conversation },
+    }),
+    (request) =>
+      change(request, (tx, merchantId, id) =>
+        takeOver(tx, merchantId, id, { author: authorOf(request), at: now() }),
+      ),
+  );
 
-    app.delete(
-      '/:conversation_id/takeover',
-      {
-        config: { scopes: SCOPES },
-        schema: {
-          ...describeRoute('conversations', 'Hand the conversation back', {
-            operationId: 'handConversationBack',
-            description: 'The assistant speaks to the customer again.',
-            errors: [...TOKEN_ERRORS, conversationNotFound()],
-          }),
-          params: parameterSchema('conversation_id'),
-          response: { 200: Conversation },
-        },
-      },
-      (request) => change(request, (tx, merchantId, id) => handBack(tx, merchantId, id, now())),
-    );
-  };
+  app.delete(
+    '/:conversation_id/takeover',
+    route('conversations', 'Hand the conversation back', {
+      operationId: 'handConversationBack',
+      scopes: SCOPES,
+      description: 'The assistant speaks to the customer again.',
+      errors: [conversationNotFound()],
+      response: { 200: Conversation },
+    }),
+    (request) => change(request, (tx, merchantId, id) => handBack(tx, merchantId, id, now())),
+  );
 }

@@ -132,6 +132,8 @@ function endOfValue(text: string, start: number): number {
   return text.length;
 }
 
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
 /** Sends a text that is JSON already. It does not pass the serializer, which is slow for unions. */
 export const sendJson = (reply: FastifyReply, text: string): never =>
-  reply.type('application/json; charset=utf-8').send(text) as never;
+  reply.type(JSON_TYPE).send(text) as never;

@@ -6,7 +6,7 @@ import { metricsRefused, notFound, tokenInvalid, tokenMissing } from '../errors.
 import type { Figures, Metrics } from '../metrics.ts';
 import { isFromThisMachine } from './address.ts';
 import { handleErrors, handleUnknownPaths } from './errors.ts';
-import { describeRoute } from './openapi.ts';
+import { route } from './openapi.ts';
 
 export interface MetricsParts {
   metrics: Metrics;
@@ -53,19 +53,18 @@ function addRoute(app: FastifyInstance, parts: MetricsParts): void {
   app.get(
     '/metrics',
     {
-      config: { skipRateLimit: true, anyHost: true },
-      schema: {
-        ...describeRoute('operations', 'Get metrics', {
-          operationId: 'getMetrics',
-          description:
-            'In the Prometheus text format. Needs `METRICS_TOKEN` as bearer token, if that is set. If neither it nor ' +
-            '`METRICS_PORT` is set, a server in production answers only calls from its own machine. With `METRICS_PORT`, it is not on this port.',
-          errors: [tokenMissing(), metricsRefused(), notFound()],
-          open: true,
-        }),
-        response: { 200: MetricsText },
-      },
       preParsing: async (request) => checkAccess(request, parts),
+      ...route('operations', 'Get metrics', {
+        operationId: 'getMetrics',
+        skipRateLimit: true,
+        anyHost: true,
+        description:
+          'In the Prometheus text format. Needs `METRICS_TOKEN` as bearer token, if that is set. If neither it nor ' +
+          '`METRICS_PORT` is set, a server in production answers only calls from its own machine. With `METRICS_PORT`, it is not on this port.',
+        errors: [tokenMissing(), metricsRefused(), notFound()],
+        open: true,
+        response: { 200: MetricsText },
+      }),
     },
     async (_request, reply) => {
       await updateFigures(parts);

@@ -1,4 +1,5 @@
-import { type TSchema, Type } from 'typebox';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyContextConfig } from 'fastify';
 import {
   type ApiError,
   type Area,
@@ -7,6 +8,7 @@ import {
   misdirectedRequest,
   rateLimited,
   serviceUnavailable,
+  TOKEN_ERRORS,
 } from '../errors.ts';
 import { shippedFile } from '../installation.ts';
 import type { HeaderName } from './openapi/headers.ts';
@@ -21,7 +23,6 @@ declare module 'fastify' {
   interface FastifySchema {
     /** The errors that this route can return, for the API document. */
     errors?: readonly ApiError[];
-    area?: Area;
     responseHeaders?: readonly HeaderName[];
     /** The request may come without a body. */
     optionalBody?: boolean;
@@ -50,56 +51,70 @@ export const TAGS = [
   { name: 'operations', description: 'Health, metrics and keys, for operators.' },
 ] as const;
 
-interface Description {
+interface Description extends FastifyContextConfig {
   /** The name of the function in a generated client: a verb and a noun, such as `listNotifications`. */
   operationId: string;
   description: string;
-  /** The errors that the route throws. Their texts are the examples in the API document. */
-  errors: readonly ApiError[];
-  /** The headers of its successful responses, beside those of every response. */
-  headers?: readonly HeaderName[];
+  /** The errors that the route throws, besides `TOKEN_ERRORS`. Their texts are the examples in the API document. */
+  errors?: readonly ApiError[];
+  /** The headers of its successful responses, besides those of every response. */
+  responseHeaders?: readonly HeaderName[];
   /** The request may come without a body. */
   optionalBody?: boolean;
-  area?: Area;
   /** No bearer token required. */
   open?: boolean;
   /** For keys of any scope, not for people. */
   keysOnly?: boolean;
 }
 
+/** What goes in and out. */
+interface RouteSchemas {
+  params?: unknown;
+  querystring?: unknown;
+  headers?: unknown;
+  body?: unknown;
+  response?: unknown;
+}
+
+/** Where a feature adds its routes. */
+export type App = Parameters<FastifyPluginAsyncTypebox>[0];
+
 /** Errors that every route can return. */
 const COMMON = [headersTooLarge(), serviceUnavailable(), internalError(undefined)];
 
-/** The description of a route. The schemas that validate and serialize are next to it. */
-export function describeRoute(
+/** The options of a route: who may call it, its description in the API document, and the schemas of what goes in and out. */
+export function route<Schemas extends RouteSchemas>(
   tag: (typeof TAGS)[number]['name'],
   summary: string,
-  { operationId, description, errors, headers = [], area = 'general', ...options }: Description,
+  options: Description & Schemas,
 ) {
+  const { operationId, description, errors = [], responseHeaders = [], optionalBody, ...others } = options;
+  const { open, keysOnly, area, scopes, isStream, skipRateLimit, anyHost, ...schemas } = others;
   const isMonitoring = tag === 'operations';
   const limits: HeaderName[] = isMonitoring
     ? []
     : ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
   return {
-    operationId,
-    tags: [tag],
-    summary,
-    description,
-    security: options.open ? [] : [options.keysOnly ? { key: [] } : { bearer: [] }],
-    // Neither the rate limit nor the check of the host applies to monitoring.
-    errors: [...errors, ...(isMonitoring ? [] : [rateLimited(30), misdirectedRequest()]), ...COMMON],
-    responseHeaders: [...headers, ...limits, 'X-Request-Id' as const],
-    area,
-    optionalBody: options.optionalBody ?? false,
+    config: { area, scopes, isStream, skipRateLimit, anyHost } as FastifyContextConfig,
+    schema: {
+      operationId,
+      tags: [tag],
+      summary,
+      description,
+      security: open ? [] : [keysOnly ? { key: [] } : { bearer: [] }],
+      errors: [
+        // The routes of a person's own sign-in need no merchant, so they name their errors themselves.
+        ...(open || tag === 'auth' ? [] : TOKEN_ERRORS),
+        ...errors,
+        // Neither the rate limit nor the check of the host applies to monitoring.
+        ...(isMonitoring ? [] : [rateLimited(30), misdirectedRequest()]),
+        ...COMMON,
+      ],
+      responseHeaders: [...responseHeaders, ...limits, 'X-Request-Id' as const],
+      optionalBody: optionalBody ?? false,
+      ...(schemas as unknown as Pick<Schemas, keyof Schemas & keyof RouteSchemas>),
+    },
   };
-}
-
-/** The schemas only document the input. The route checks it in the order that the contract requires. */
-export const skipSchemaValidation = { validatorCompiler: () => () => true };
-
-/** Only documentation: the route reads the id and returns 404 for a text that is not an id. */
-export function parameterSchema(...names: [string, ...string[]]): TSchema {
-  return Type.Object(Object.fromEntries(names.map((name) => [name, Type.Integer({ minimum: 1 })])));
 }
 
 /** The generated document is a file, because generating it takes a server 15 MB of memory. */

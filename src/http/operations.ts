@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Database } from '../database/database.ts';
 import { serviceUnavailable } from '../errors.ts';
 import type { Drain } from './drain.ts';
-import { describeRoute } from './openapi.ts';
+import { route } from './openapi.ts';
 
 interface OperationsParts {
   database: Database;
@@ -26,35 +26,30 @@ const Jwks = Type.Object(
 );
 /** For monitoring. It calls often, so the rate limit does not apply. */
 export function operationsRoutes(app: FastifyInstance, { database, drain, keyring }: OperationsParts): void {
-  const config = { skipRateLimit: true, anyHost: true };
-  const describe = (operationId: string, summary: string, description: string) =>
-    describeRoute('operations', summary, { operationId, description, errors: [], open: true });
+  const open = { open: true, skipRateLimit: true };
 
   app.get(
     '/healthz',
-    {
-      config,
-      schema: {
-        ...describe('checkLiveness', 'Check liveness', 'The process responds.'),
-        response: { 200: Ok },
-      },
-    },
-    async () => ({ status: 'ok' }),
+    route('operations', 'Check liveness', {
+      operationId: 'checkLiveness',
+      description: 'The process responds.',
+      ...open,
+      anyHost: true,
+      response: { 200: Ok },
+    }),
+    async () => ({ status: 'ok' as const }),
   );
 
   app.get(
     '/readyz',
-    {
-      config,
-      schema: {
-        ...describe(
-          'checkReadiness',
-          'Check readiness',
-          'The process and its database respond, the last write did not fail because of the disk, and the process is not about to stop.',
-        ),
-        response: { 200: Ok },
-      },
-    },
+    route('operations', 'Check readiness', {
+      operationId: 'checkReadiness',
+      description:
+        'The process and its database respond, the last write did not fail because of the disk, and the process is not about to stop.',
+      ...open,
+      anyHost: true,
+      response: { 200: Ok },
+    }),
     async () => {
       if (drain.isOn()) throw serviceUnavailable();
       try {
@@ -63,19 +58,18 @@ export function operationsRoutes(app: FastifyInstance, { database, drain, keyrin
         throw serviceUnavailable(cause);
       }
       if (!(await database.canWrite())) throw serviceUnavailable();
-      return { status: 'ok' };
+      return { status: 'ok' as const };
     },
   );
 
   app.get(
     '/.well-known/jwks.json',
-    {
-      config: { skipRateLimit: true },
-      schema: {
-        ...describe('getPublicKeys', 'Get public keys', 'The keys that verify this service’s tokens (JWKS).'),
-        response: { 200: Jwks },
-      },
-    },
+    route('operations', 'Get public keys', {
+      operationId: 'getPublicKeys',
+      description: 'The keys that verify this service’s tokens (JWKS).',
+      ...open,
+      response: { 200: Jwks },
+    }),
     async (_request, reply) => reply.header('cache-control', 'public, max-age=60').send(await keyring.jwks()),
   );
 }

@@ -2,7 +2,6 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Suggestion } from '../contract/knowledge.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
-import { notificationNotFound } from '../errors.ts';
 import { inSlices } from '../http/limits/slices.ts';
 import type { Learned } from './learn.ts';
 import { type Ranking, SCORE_MIN } from './ranking/rank.ts';
@@ -27,26 +26,21 @@ export interface SuggestionParts {
   ranking: Ranking;
 }
 
-/** The answered questions and documents that are most similar to a notification's question, best first. */
+/** The documents, and the answered questions of other notifications, that are most similar to a question, best first. */
 export async function suggestAnswers(
   { database, ranking }: SuggestionParts,
   merchantId: MerchantId,
-  notificationId: number,
+  asked: { notificationId: number; question: string },
   limit: number,
 ): Promise<Suggestion[]> {
-  const notification = await database.one<{ context: string }>(
-    'select context from notifications where merchant_id = $1 and id = $2',
-    [merchantId, notificationId],
-  );
-  if (!notification) throw notificationNotFound();
-  const question = askedIn(notification.context).slice(0, QUESTION_LENGTH_MAX);
+  const question = asked.question.slice(0, QUESTION_LENGTH_MAX);
   const [documents, questions] = await Promise.all([
     ranking.rank(merchantId, question, SCORE_MIN),
     rankAnswered({ database, ranking }, merchantId, question),
   ]);
   const matches: Match[] = [
     ...documents.map((found) => ({ kind: 'document' as const, ...found })),
-    ...questions.filter(({ id }) => id !== notificationId),
+    ...questions.filter(({ id }) => id !== asked.notificationId),
   ];
   return readSuggestions(database, merchantId, matches.sort(better), limit);
 }
@@ -121,12 +115,6 @@ async function readSuggestions(
     await pause();
   }
   return [...suggestions.values()];
-}
-
-function askedIn(contextText: string): string {
-  const context = JSON.parse(contextText) as Record<string, unknown>;
-  const asked = [context.question, context.support_request_reason];
-  return asked.find((text): text is string => typeof text === 'string' && text.trim() !== '') ?? '';
 }
 
 /** With equal scores, documents come first, because the assistant uses them; then the newest. */

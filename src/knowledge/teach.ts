@@ -2,6 +2,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import { TEACHINGS } from '../contract/teaching.ts';
 import type { Queries } from '../database/database.ts';
 import { ApiError, invalid } from '../errors.ts';
+import { memberOf } from '../http/input.ts';
 import { findDocument } from './documents/read.ts';
 import { bytesOf, checkBody, checkTitle, titleFrom } from './documents/texts.ts';
 
@@ -19,8 +20,7 @@ const ofTeach = (text: string) =>
 export function readTeach(given: unknown, named: unknown): Teach {
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw wrong('teach must be an object');
-  const member = (name: string): unknown =>
-    Object.hasOwn(given, name) ? ((given as Record<string, unknown>)[name] ?? undefined) : undefined;
+  const member = (name: string): unknown => memberOf(given, name) ?? undefined;
   const what = TEACHINGS.find((name) => name === member('do'));
   if (what === undefined) throw wrong(`teach.do must be one of ${TEACHINGS.join(', ')}`);
   if (what === 'nothing') return { do: what };

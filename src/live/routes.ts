@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import {
   callerOf,
@@ -17,12 +16,13 @@ import { EventText, ResumeHeaders, ResumeQuery } from '../contract/live.ts';
 import type { Scope } from '../contract/machineKeys.ts';
 import type { Database } from '../database/database.ts';
 import { liftDeadline, withoutDeadline } from '../database/deadline.ts';
-import { invalid, serviceUnavailable, TOKEN_ERRORS, tooManyStreams, tooManyWaits } from '../errors.ts';
+import { invalid, serviceUnavailable, tooManyStreams, tooManyWaits } from '../errors.ts';
 import { eventOf, type LoggedEvent, lastPosition, numberEvents, readEvents } from '../events/log.ts';
 import { sendJson } from '../http/json.ts';
 import { createFairSlots } from '../http/limits/fairSlots.ts';
-import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
+import { type App, route } from '../http/openapi.ts';
 import { collectPage, limitInvalid, readLimit } from '../http/paging.ts';
+import { checkNothing } from '../http/schemas.ts';
 import type { Hub } from './hub.ts';
 import { createStreamLimits, type StreamLimitParts } from './limits.ts';
 import { EventStream } from './stream.ts';
@@ -46,7 +46,7 @@ const LOG_READS_AT_ONCE = 4;
 const READ_AT_ONCE = 50;
 
 /** What happened, as a stream and as a log. */
-export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
+export async function liveRoutes(app: App, parts: LiveParts): Promise<void> {
   const { database, hub, limits, waitLimits, now, revocations, recheck } = parts;
 
   async function currentPosition(merchantId: MerchantId): Promise<number> {
@@ -54,154 +54,146 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
     return lastPosition(database, merchantId);
   }
 
-  return async (app) => {
-    requireMerchant(app);
-    const streamLimits = createStreamLimits(limits);
-    const withReadSlot = createFairSlots(LOG_READS_AT_ONCE, Number.POSITIVE_INFINITY);
-    app.addHook('onClose', async () => streamLimits.close());
+  requireMerchant(app);
+  checkNothing(app);
+  const streamLimits = createStreamLimits(limits);
+  const withReadSlot = createFairSlots(LOG_READS_AT_ONCE, Number.POSITIVE_INFINITY);
+  app.addHook('onClose', async () => streamLimits.close());
 
-    app.get(
-      '/events',
-      {
-        // A HEAD request would stay open like a GET.
-        exposeHeadRoute: false,
-        // Each event must be sent immediately, and is too short to benefit from compression.
-        compress: false,
-        config: { isStream: true, scopes: SCOPES },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('live', 'Subscribe to events (SSE)', {
-            operationId: 'subscribeToEvents',
-            headers: ['Cache-Control'],
-            description:
-              'Server-sent events with a growing `id` and with data. The first, `connected`, has the id from which the ' +
-              'stream goes on: the one that you sent as `Last-Event-ID` or `after`, otherwise that of the last event. After ' +
-              'a reconnect with `Last-Event-ID` you get everything that you missed. The events of a person’s stream also ' +
-              'include `inbox`, `presence`, `deliveries` and `knowledge`, without content: fetch again what you show. A comment every ' +
-              '15 seconds keeps the connection open. The stream ends when the session or the key ends.',
-            errors: [...TOKEN_ERRORS, tooManyStreams('user or key', 20, 10), afterInvalid()],
-          }),
-          headers: ResumeHeaders,
-          querystring: ResumeQuery,
-          response: { 200: EventText },
+  app.get(
+    '/events',
+    {
+      // A HEAD request would stay open like a GET.
+      exposeHeadRoute: false,
+      // Each event must be sent immediately, and is too short to benefit from compression.
+      compress: false,
+      ...route('live', 'Subscribe to events (SSE)', {
+        operationId: 'subscribeToEvents',
+        isStream: true,
+        scopes: SCOPES,
+        responseHeaders: ['Cache-Control'],
+        description:
+          'Server-sent events with a growing `id` and with data. The first, `connected`, has the id from which the ' +
+          'stream goes on: the one that you sent as `Last-Event-ID` or `after`, otherwise that of the last event. After ' +
+          'a reconnect with `Last-Event-ID` you get everything that you missed. The events of a person’s stream also ' +
+          'include `inbox`, `presence`, `deliveries` and `knowledge`, without content: fetch again what you show. A comment every ' +
+          '15 seconds keeps the connection open. The stream ends when the session or the key ends.',
+        errors: [tooManyStreams('user or key', 20, 10), afterInvalid()],
+        headers: ResumeHeaders,
+        querystring: ResumeQuery,
+        response: { 200: EventText },
+      }),
+    },
+    async (request, reply) => {
+      const merchantId = merchantOf(request);
+      const caller = callerOf(request);
+      const query = request.query as { after?: unknown };
+      const after = query.after === undefined ? undefined : readAfter(query.after);
+      const known = request.headers['last-event-id'];
+      const last = await currentPosition(merchantId);
+      // An id from before an upgrade is no position.
+      const wanted = known === undefined ? after : Number(/^\d{1,15}$/.exec(String(known))?.[0] ?? last);
+      // A database that was restored may be behind.
+      const position = Math.min(wanted ?? last, last);
+      const leave = await streamLimits.enter(merchantId, caller.callerId);
+      const stream = new EventStream({
+        position,
+        show: (event) => shownTo(caller, event),
+        read: (from) =>
+          withoutDeadline(() => readEvents(database, merchantId, { after: from, limit: READ_AT_ONCE })),
+        withTopics: caller.kind === 'user',
+        checkAt: new Date(caller.expiresAtSeconds * 1000),
+        check: () => withoutDeadline(() => recheck(caller)),
+        now,
+        onClose() {
+          unwatch();
+          hub.leave(merchantId, stream);
+          leave();
         },
-      },
-      async (request, reply) => {
-        const merchantId = merchantOf(request);
-        const caller = callerOf(request);
-        const query = request.query as { after?: unknown };
-        const after = query.after === undefined ? undefined : readAfter(query.after);
-        const known = request.headers['last-event-id'];
-        const last = await currentPosition(merchantId);
-        // An id from before an upgrade is no position.
-        const wanted = known === undefined ? after : Number(/^\d{1,15}$/.exec(String(known))?.[0] ?? last);
+      });
+      let isRevoked = false;
+      const unwatch = revocations.watch(caller, () => {
+        isRevoked = true;
+        stream.end();
+      });
+      const joined = await hub.join(merchantId, stream).catch((error) => {
+        stream.destroy();
+        throw error;
+      });
+      if (!joined) {
+        stream.destroy();
+        throw serviceUnavailable();
+      }
+      // The client may have disconnected already.
+      if (request.raw.socket.destroyed) stream.destroy();
+      // It was revoked meanwhile, or the server stops.
+      if (stream.hasEnded) throw isRevoked ? revoked(caller) : serviceUnavailable();
+      stream.begin(known === undefined && after === undefined ? [] : missed(position < last));
+      liftDeadline();
+      return sendStream(reply, stream);
+    },
+  );
+
+  app.get(
+    '/events/log',
+    route('live', 'Read the log of events', {
+      operationId: 'listEvents',
+      isStream: true,
+      scopes: SCOPES,
+      description:
+        'The same events, for polling: send `last_id` as `after` the next time. With `wait`, the call waits for an ' +
+        'event if there is none; if too many requests of the caller or merchant wait already, it gets 429 instead. ' +
+        'Events are kept for 30 days, unless the server has another setting.',
+      errors: [
+        tooManyWaits('user or key', 1000, 5),
+        afterInvalid(),
+        limitInvalid(LOG_LIMIT.max),
+        waitInvalid(),
+      ],
+      querystring: EventLogQuery,
+      response: { 200: EventLog },
+    }),
+    async (request, reply) => {
+      const merchantId = merchantOf(request);
+      const caller = callerOf(request);
+      const query = request.query as Record<string, unknown>;
+      const after = query.after === undefined ? 0 : readAfter(query.after);
+      const limit = readLimit(query.limit, LOG_LIMIT.max) ?? LOG_LIMIT.default;
+      const read = async () => {
+        // After this turn of the event loop: on SQLite, thousands of reads would be one turn.
+        await nextTurn();
         // A database that was restored may be behind.
-        const position = Math.min(wanted ?? last, last);
-        const leave = await streamLimits.enter(merchantId, caller.callerId);
-        const stream = new EventStream({
-          position,
-          show: (event) => shownTo(caller, event),
-          read: (from) =>
-            withoutDeadline(() => readEvents(database, merchantId, { after: from, limit: READ_AT_ONCE })),
-          withTopics: caller.kind === 'user',
-          checkAt: new Date(caller.expiresAtSeconds * 1000),
-          check: () => withoutDeadline(() => recheck(caller)),
-          now,
-          onClose() {
-            unwatch();
-            hub.leave(merchantId, stream);
-            leave();
-          },
-        });
-        let isRevoked = false;
-        const unwatch = revocations.watch(caller, () => {
-          isRevoked = true;
-          stream.end();
-        });
-        const joined = await hub.join(merchantId, stream).catch((error) => {
-          stream.destroy();
-          throw error;
-        });
-        if (!joined) {
-          stream.destroy();
-          throw serviceUnavailable();
-        }
-        // The client may have disconnected already.
-        if (request.raw.socket.destroyed) stream.destroy();
-        // It was revoked meanwhile, or the server stops.
-        if (stream.hasEnded) throw isRevoked ? revoked(caller) : serviceUnavailable();
-        stream.begin(known === undefined && after === undefined ? [] : missed(position < last));
-        liftDeadline();
-        return sendStream(reply, stream);
-      },
-    );
-
-    app.get(
-      '/events/log',
-      {
-        config: { isStream: true, scopes: SCOPES },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('live', 'Read the log of events', {
-            operationId: 'listEvents',
-            description:
-              'The same events, for polling: send `last_id` as `after` the next time. With `wait`, the call waits for an ' +
-              'event if there is none; if too many requests of the caller or merchant wait already, it gets 429 instead. ' +
-              'Events are kept for 30 days, unless the server has another setting.',
-            errors: [
-              ...TOKEN_ERRORS,
-              tooManyWaits('user or key', 1000, 5),
-              afterInvalid(),
-              limitInvalid(LOG_LIMIT.max),
-              waitInvalid(),
-            ],
-          }),
-          querystring: EventLogQuery,
-          response: { 200: EventLog },
-        },
-      },
-      async (request, reply) => {
-        const merchantId = merchantOf(request);
-        const caller = callerOf(request);
-        const query = request.query as Record<string, unknown>;
-        const after = query.after === undefined ? 0 : readAfter(query.after);
-        const limit = readLimit(query.limit, LOG_LIMIT.max) ?? LOG_LIMIT.default;
-        const read = async () => {
-          // After this turn of the event loop: on SQLite, thousands of reads would be one turn.
-          await nextTurn();
-          // A database that was restored may be behind.
-          const from = Math.min(after, await currentPosition(merchantId));
-          const { rows, hasMore } = await collectPage<LoggedEvent>(limit, lengthOf, (last, atMost) =>
-            readEvents(database, merchantId, { after: last?.id ?? from, limit: atMost }),
-          );
-          return {
-            events: rows.flatMap((event) => shownTo(caller, event) ?? []),
-            last_id: rows.at(-1)?.id ?? from,
-            more: hasMore,
-          };
+        const from = Math.min(after, await currentPosition(merchantId));
+        const { rows, hasMore } = await collectPage<LoggedEvent>(limit, lengthOf, (last, atMost) =>
+          readEvents(database, merchantId, { after: last?.id ?? from, limit: atMost }),
+        );
+        return {
+          events: rows.flatMap((event) => shownTo(caller, event) ?? []),
+          last_id: rows.at(-1)?.id ?? from,
+          more: hasMore,
         };
-        const { events, last_id, more } = await waitFor({
-          request,
-          reply,
-          seconds: readWait(request),
-          read: () => withReadSlot({ group: String(merchantId), isKnown: true }, read),
-          isDone: ({ events, last_id }) => events.length > 0 || last_id !== after,
-          limits: waitLimits,
-          whenFull: 'refuse',
-          revocations,
-          now,
-          subscribe: async (onChange) => {
-            const subscriber = { logged: () => onChange(), end: () => onChange(true) };
-            const joined = await hub.join(merchantId, subscriber);
-            if (!joined) onChange(true);
-            return () => hub.leave(merchantId, subscriber);
-          },
-        });
-        // As text: the events are JSON already.
-        return sendJson(reply, `{"events":[${events}],"last_id":${last_id},"more":${more}}`);
-      },
-    );
-  };
+      };
+      const { events, last_id, more } = await waitFor({
+        request,
+        reply,
+        seconds: readWait(request),
+        read: () => withReadSlot({ group: String(merchantId), isKnown: true }, read),
+        isDone: ({ events, last_id }) => events.length > 0 || last_id !== after,
+        limits: waitLimits,
+        whenFull: 'refuse',
+        revocations,
+        now,
+        subscribe: async (onChange) => {
+          const subscriber = { logged: () => onChange(), end: () => onChange(true) };
+          const joined = await hub.join(merchantId, subscriber);
+          if (!joined) onChange(true);
+          return () => hub.leave(merchantId, subscriber);
+        },
+      });
+      // As text: the events are JSON already.
+      return sendJson(reply, `{"events":[${events}],"last_id":${last_id},"more":${more}}`);
+    },
+  );
 }
 
 /** The JSON of an event without and with texts: many streams may get the same. */

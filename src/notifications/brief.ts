@@ -2,7 +2,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
 import { customerNameOf } from '../conversations/columns.ts';
 import type { Queries } from '../database/database.ts';
-import { KINDS } from './kinds.ts';
+import { readContext } from './kinds.ts';
 
 /** What an alert says about a notification. */
 export interface Brief {
@@ -30,9 +30,8 @@ export async function readBrief(
     [merchantId, id],
   );
   if (!row) return undefined;
-  const { status, notification_type, context, assigned_to: assignedTo, customer } = row;
-  const [field] = KINDS[notification_type].requestedFields;
-  return { status, question: String(JSON.parse(context)[field!] ?? ''), customer, assignedTo };
+  const { status, assigned_to: assignedTo, customer } = row;
+  return { status, question: readContext(row).question, customer, assignedTo };
 }
 
 const COUNTED_MAX = 1000;

@@ -3,9 +3,9 @@ export const isRequested = (merchantId: string, id: string) =>
   `exists (select 1 from notifications n where n.merchant_id = ${merchantId} and n.id = ${id}
     and n.status = 'requested')`;
 
-/** The context of a notification as a sub-select, for another feature's statement. Null if it is gone. */
-export const contextOf = (merchantId: string, id: string) =>
-  `(select n.context from notifications n where n.merchant_id = ${merchantId} and n.id = ${id})`;
+/** A column of a notification as a sub-select, for another statement. Null if it is gone. */
+export const columnOf = (column: 'context' | 'notification_type', merchantId: string, id: string) =>
+  `(select n.${column} from notifications n where n.merchant_id = ${merchantId} and n.id = ${id})`;
 
 /** The condition that the notification of a row exists, and that these conditions are true for it. */
 export const existingNotification = (merchantId: string, row: string, conditions: readonly string[] = []) =>

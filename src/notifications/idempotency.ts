@@ -23,8 +23,9 @@ const REFUSALS_MAX = 1000;
 const MERCHANTS_MAX = 10_000;
 const REPLAYED = { 'idempotency-replayed': 'true' };
 
+/** What a write returns: also the headers of its response, if it has some. */
 interface Written {
-  headers: Record<string, string>;
+  headers?: Record<string, string>;
 }
 
 /** What this process has stored for a merchant since the window began. */
@@ -36,34 +37,25 @@ interface Stored {
 
 type Outcome<T> = { done: T } | { refused: ReturnType<ApiError['body']> };
 
-interface Write<T> {
+/** A request to write. */
+interface Call {
   merchantId: MerchantId;
   /** Absent: the write runs without a record. */
   key: string | undefined;
   /** A second request with the same key must have the same text. */
   request: string;
   at: Date;
-  /** Must be all or nothing. */
-  perform: (queries: Database | Transaction) => Promise<T>;
 }
 
-/** A write in several transactions. If it ends half-way, the repeated call performs it again, so it must go on then. */
-interface WriteInParts<T> extends Omit<Write<T>, 'perform'> {
-  perform: () => Promise<T>;
-}
-
-export interface PerformOnce {
-  <T extends Written>(write: Write<T>): Promise<T>;
-  /** The outcome is stored after the last part. */
-  inParts<T extends Written>(write: WriteInParts<T>): Promise<T>;
-}
+/** Must be all or nothing. */
+type Perform<T> = (queries: Database | Transaction) => Promise<T>;
 
 /**
  * Performs a write; with an Idempotency-Key only once. The outcome is stored in the same transaction as the write, so
  * neither exists without the other. A refusal is an outcome too, but has changed nothing: above the limit it is not
  * stored, and a repeated call is checked again. A failure is not stored, so that a retry may succeed.
  */
-export function createPerformOnce(database: Database, keysMax = KEYS_MAX): PerformOnce {
+export function createPerformOnce(database: Database, keysMax = KEYS_MAX) {
   const stored = new LRUCache<MerchantId, Stored>({ max: MERCHANTS_MAX });
 
   function storedOf(merchantId: MerchantId, at: Date): Stored {
@@ -79,7 +71,11 @@ export function createPerformOnce(database: Database, keysMax = KEYS_MAX): Perfo
     if (keys >= keysMax) throw tooManyIdempotencyKeys(keysMax, Math.ceil((endsAtMs - at.getTime()) / 1000));
   }
 
-  async function outcomeOf<T>(tx: Transaction, { perform, merchantId, at }: Write<T>): Promise<Outcome<T>> {
+  async function outcomeOf<T>(
+    tx: Transaction,
+    { merchantId, at }: Call,
+    perform: Perform<T>,
+  ): Promise<Outcome<T>> {
     const own = storedOf(merchantId, at);
     assertKeysLeft(own, at);
     try {
@@ -92,17 +88,17 @@ export function createPerformOnce(database: Database, keysMax = KEYS_MAX): Perfo
     }
   }
 
-  async function performOnce<T extends Written>(write: Write<T>): Promise<T> {
-    const { merchantId, key, at, perform } = write;
+  async function once<T extends object>(call: Call, perform: Perform<T>): Promise<T & Written> {
+    const { merchantId, key, at } = call;
     if (key === undefined) return perform(database);
     assertKey(key);
-    const fingerprint = fingerprintOf(write);
+    const fingerprint = fingerprintOf(call);
 
     const { outcome, headers } = await database.transaction(async (tx) => {
       if (!(await tx.tryLock(`idempotency ${merchantId} ${key}`))) throw idempotencyKeyInFlight();
       const first = await findOutcome<T>(tx, merchantId, key, { fingerprint, at });
       if (first) return { outcome: first, headers: REPLAYED };
-      const outcome = await outcomeOf(tx, write);
+      const outcome = await outcomeOf(tx, call, perform);
       await tx.run(
         `insert into idempotency_keys (merchant_id, key, fingerprint, outcome, created_at)
           values ($1, $2, $3, $4, $5)
@@ -119,12 +115,17 @@ export function createPerformOnce(database: Database, keysMax = KEYS_MAX): Perfo
       const { code, detail, field } = outcome.refused;
       throw new ApiError(code, detail, { headers, ...(field === undefined ? {} : { field }) });
     }
-    return { ...outcome.done, headers: { ...outcome.done.headers, ...headers } };
+    const done: T & Written = outcome.done;
+    return { ...done, headers: { ...done.headers, ...headers } };
   }
 
   const inFlight = new Set<string>();
-  async function inParts<T extends Written>(write: WriteInParts<T>): Promise<T> {
-    const { merchantId, key, at, perform } = write;
+  /**
+   * A write in several transactions, whose outcome is stored after the last one. If it ends half-way, the repeated call
+   * performs it again, so it must go on then.
+   */
+  async function inParts<T extends object>(call: Call, perform: () => Promise<T>): Promise<T & Written> {
+    const { merchantId, key, at } = call;
     if (key === undefined) return perform();
     assertKey(key);
     // In this process only: elsewhere the same call would go on with the parts that are left.
@@ -133,17 +134,17 @@ export function createPerformOnce(database: Database, keysMax = KEYS_MAX): Perfo
     inFlight.add(name);
     try {
       const first = await findOutcome<T>(database, merchantId, key, {
-        fingerprint: fingerprintOf(write),
+        fingerprint: fingerprintOf(call),
         at,
       });
       if (!first) assertKeysLeft(storedOf(merchantId, at), at);
       const done = first ? undefined : await perform();
-      return await performOnce({ ...write, perform: async () => done! });
+      return await once(call, async () => done!);
     } finally {
       inFlight.delete(name);
     }
   }
-  return Object.assign(performOnce, { inParts });
+  return { once, inParts };
 }
 
 function assertKey(key: string): void {
@@ -177,36 +178,31 @@ async function findOutcome<T>(
 export type WriteOnce = ReturnType<typeof createWriteOnce>;
 
 export function createWriteOnce({ database, now }: { database: Database; now: () => Date }) {
-  const performOnce = createPerformOnce(database);
-  const callOf = (request: FastifyRequest) => {
+  const { once, inParts } = createPerformOnce(database);
+  async function write<T extends object>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    perform: (call: Call) => Promise<T & Written>,
+  ) {
     const key = request.headers['idempotency-key'];
-    return {
+    const { headers, ...written } = await perform({
       merchantId: merchantOf(request),
       key: key === undefined ? undefined : String(key),
       // The text, not the value: JavaScript may read two different large numbers as the same number.
       request: `${request.method} ${request.url}\n${request.bodyText}`,
       at: now(),
-    };
-  };
-  const writeOnce = async <T extends Written>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    perform: (queries: Database | Transaction) => Promise<T>,
-  ): Promise<T> => {
-    const written = await performOnce({ ...callOf(request), perform });
-    reply.headers(written.headers);
+    });
+    reply.headers(headers ?? {});
     return written;
-  };
-  const inParts = async <T extends Written>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    perform: () => Promise<T>,
-  ): Promise<T> => {
-    const written = await performOnce.inParts({ ...callOf(request), perform });
-    reply.headers(written.headers);
-    return written;
-  };
-  return Object.assign(writeOnce, { inParts });
+  }
+  return Object.assign(
+    <T extends object>(request: FastifyRequest, reply: FastifyReply, perform: Perform<T>) =>
+      write(request, reply, (call) => once(call, perform)),
+    {
+      inParts: <T extends object>(request: FastifyRequest, reply: FastifyReply, perform: () => Promise<T>) =>
+        write(request, reply, (call) => inParts(call, perform)),
+    },
+  );
 }
 
 export const EXPIRING_IDEMPOTENCY_KEYS: Expiring = {

@@ -4,8 +4,8 @@ import type { Queries } from '../database/database.ts';
 
 /** What a type of notification requires. A new type is one entry here and its name in the contract. */
 interface Kind {
-  /** Must be present in the context. */
-  requestedFields: readonly string[];
+  /** Must be present in the context. The first is what the customer asked, or why they want a person. */
+  requestedFields: readonly [asked: string, ...others: string[]];
   /** Must be present in an answer. The first is the text that is sent to the customer. */
   answeredFields: readonly [content: string, ...others: string[]];
   answerSchema: object;
@@ -41,6 +41,22 @@ export const CONTEXT_TYPES: ReadonlyMap<string, 'string' | 'integer'> = new Map(
   ['lead_phone', 'string'],
   ['document_id', 'integer'],
 ]);
+
+export interface WithContext {
+  notification_type: NotificationType;
+  context: string;
+}
+
+/** What the context of a notification says. */
+export function readContext({ notification_type, context }: WithContext) {
+  const read = JSON.parse(context) as Record<string, unknown>;
+  const { document_id: documentId, lead_phone: leadPhone } = read;
+  return {
+    question: String(read[KINDS[notification_type].requestedFields[0]] ?? ''),
+    documentId: typeof documentId === 'number' ? documentId : undefined,
+    leadPhone: typeof leadPhone === 'string' ? leadPhone : undefined,
+  };
+}
 
 export const answerSchemaId = (kind: Kind): string =>
   createHash('sha256').update(JSON.stringify(kind.answerSchema)).digest('base64url').slice(0, 16);

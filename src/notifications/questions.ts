@@ -4,7 +4,7 @@ import type { NotificationType, Status } from '../contract/notifications.ts';
 import type { Queries } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { isSent } from '../delivery/queue/deliveries.ts';
-import { KINDS } from './kinds.ts';
+import { KINDS, readContext } from './kinds.ts';
 
 /** Notifications as turns of their conversation. */
 
@@ -53,14 +53,13 @@ async function byIds(queries: Queries, merchantId: MerchantId, ids: readonly num
 export const questions = { before, byIds };
 
 function questionOf(row: Row) {
-  const { requestedFields, answeredFields } = KINDS[row.notification_type];
-  const asked = JSON.parse(row.context) as Record<string, unknown>;
+  const { answeredFields } = KINDS[row.notification_type];
   const answer = JSON.parse(row.answer ?? '{}') as Record<string, unknown>;
   const isAnswered = row.status === 'answered';
   return {
     id: row.id,
     type: row.notification_type,
-    text: String(asked[requestedFields[0] ?? ''] ?? ''),
+    text: readContext(row).question,
     at: row.created_at,
     status: row.status,
     outcome: row.outcome,

@@ -12,11 +12,11 @@ export interface CustomerNumbers {
 
 /** Where an answer goes: to the number in the context, unless a person has corrected it. */
 export function recipientOf(
-  leadPhone: unknown,
+  leadPhone: string | undefined,
   { customer_phone: known, wrong_phones, country }: CustomerNumbers,
   defaultCountry: CountryCode | undefined,
 ): string {
-  if (typeof leadPhone !== 'string' || leadPhone.trim() === '') return known;
+  if (leadPhone === undefined || leadPhone.trim() === '') return known;
   if (wrong_phones === '{}') return leadPhone;
   const replacements = new Map(Object.entries(JSON.parse(wrong_phones) as Record<string, string>));
   const { recipient } = readAddress({ recipient: leadPhone, country }, defaultCountry);

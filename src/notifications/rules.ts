@@ -16,19 +16,13 @@ import {
   replyToInvalid,
   required,
 } from '../errors.ts';
+import { isObject, memberOf } from '../http/input.ts';
 import { readTeach, type Teach } from '../knowledge/teach.ts';
 import { CONTEXT_TYPES, KINDS } from './kinds.ts';
 
 /** The rules of the contract, without a database: they decide what to do from the stored notification and the request. */
 
 type Fields = { readonly [key: string]: unknown };
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Own members only: `constructor` and similar names are data here, or absent. */
-const member = (object: Fields, key: string): unknown =>
-  Object.hasOwn(object, key) ? object[key] : undefined;
 
 const isInteger = (value: unknown): value is number => Number.isInteger(value);
 
@@ -48,7 +42,7 @@ export function checkRequest(body: unknown): RequestDecision {
   if (!isObject(body)) return refuse(invalid('body', 'body must be a JSON object'));
 
   for (const field of ['notification_type', 'conversation_id', 'context']) {
-    if (isMissing(member(body, field))) return refuse(required(field));
+    if (isMissing(memberOf(body, field))) return refuse(required(field));
   }
   const type = NOTIFICATION_TYPES.find((name) => name === body.notification_type);
   if (!type) {
@@ -64,10 +58,10 @@ export function checkRequest(body: unknown): RequestDecision {
   if (!isObject(context)) return refuse(invalid('context', 'context must be an object'));
 
   for (const field of KINDS[type].requestedFields) {
-    if (isMissing(member(context, field))) return refuse(required(field));
+    if (isMissing(memberOf(context, field))) return refuse(required(field));
   }
   for (const [field, kind] of CONTEXT_TYPES) {
-    const value = member(context, field);
+    const value = memberOf(context, field);
     if (value === undefined || value === null) continue;
     const isValid = kind === 'integer' ? Number.isInteger(value) : typeof value === 'string';
     if (!isValid)
@@ -112,24 +106,24 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
 
   const flags = { resolve_only: false, only_send_campaign: false };
   for (const name of Object.keys(flags) as (keyof typeof flags)[]) {
-    const value = member(body, name) ?? false;
+    const value = memberOf(body, name) ?? false;
     if (typeof value !== 'boolean') return refuse(invalid(name, `${name} must be a boolean`));
     flags[name] = value;
   }
-  const seconds = member(body, 'undo_seconds') ?? 0;
+  const seconds = memberOf(body, 'undo_seconds') ?? 0;
   if (!isUndoSeconds(seconds)) return refuse(undoSecondsInvalid());
   const undo = seconds > 0 ? { undoSeconds: seconds } : {};
   const [content, ...others] = notification.answeredFields;
   if (flags.resolve_only) {
     // No field is required, but notes are stored if they were sent.
     const notes = others.filter(
-      (field) => typeof member(body, field) === 'string' && !isMissing(body[field]),
+      (field) => typeof memberOf(body, field) === 'string' && !isMissing(body[field]),
     );
     const answer = Object.fromEntries(notes.map((field) => [field, body[field]]));
     return { do: 'answer', answer: { ...answer, resolve_only: true }, send: 'nothing', ...undo };
   }
-  if (content !== undefined && isMissing(member(body, content))) return refuse(contentMissing(content));
-  const missing = others.find((field) => isMissing(member(body, field)));
+  if (content !== undefined && isMissing(memberOf(body, content))) return refuse(contentMissing(content));
+  const missing = others.find((field) => isMissing(memberOf(body, field)));
   if (missing !== undefined) return refuse(required(missing));
 
   if (!notification.matchesSchema(body)) {
@@ -139,17 +133,17 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
   }
 
   const { teaches } = KINDS[notification.type];
-  const documentId = (teaches ? member(body, 'document_id') : undefined) ?? undefined;
+  const documentId = (teaches ? memberOf(body, 'document_id') : undefined) ?? undefined;
   if (documentId !== undefined && !isInteger(documentId))
     return refuse(invalid('document_id', 'document_id must be an integer'));
 
-  const given = member(body, 'teach') ?? undefined;
+  const given = memberOf(body, 'teach') ?? undefined;
   const teach = given === undefined ? undefined : teachOf(given, notification);
   if (teach instanceof ApiError) return refuse(teach);
   if (teach && teach.do !== 'nothing' && flags.only_send_campaign)
     return refuse(invalid('teach', 'teach cannot be used with only_send_campaign'));
 
-  const replyTo = member(body, 'reply_to') ?? undefined;
+  const replyTo = memberOf(body, 'reply_to') ?? undefined;
   if (replyTo !== undefined && typeof replyTo !== 'string') return refuse(replyToInvalid());
 
   const answer: Record<string, unknown> = {};

@@ -14,30 +14,38 @@ import { countryColumn } from '../merchants/store.ts';
 import { askWire, joinAsk } from './asks/columns.ts';
 import { endAsk } from './asks/store.ts';
 import { notificationEvent } from './event.ts';
+import { readContext, type WithContext } from './kinds.ts';
 import { type CustomerNumbers, recipientOf } from './recipient.ts';
-import { teamMembers } from './team/columns.ts';
+import { assigneeWire, noteCount } from './team/columns.ts';
+
+/** More members of the JSON of a notification: SQL for the JSON of each. */
+type Members = Readonly<Record<string, string>>;
 
 /**
- * A notification as JSON, built by the database. Converting rows to objects and back to JSON costs Node five times as
- * much as forwarding the text.
+ * SQL: a notification as JSON. Converting rows to objects and back to JSON costs Node five times as much as forwarding
+ * the text.
  */
-export const WIRE = `concat('{"id":', id, ',"notification_type":"', notification_type, '","status":"', status,
+export const notificationWire = (more: Members = {}) =>
+  `concat('{"id":', id, ',"notification_type":"', notification_type, '","status":"', status,
   '","created_at":"', created_at, '","updated_at":"', updated_at, '","conversation_id":', conversation_id,
-  ',"context":', context, ',"requested_fields":', requested_fields, ',"answered_fields":', answered_fields`;
+    ',"context":', context, ',"requested_fields":', requested_fields, ',"answered_fields":', answered_fields,
+    ${Object.entries(more)
+      .map(([name, json]) => `',"${name}":', ${json}, `)
+      .join('')} '}')`;
 
 /** What `include` adds to it. `id` is the notification's. */
-export const answerMembers = (engine: Engine, merchantId: string, id: string) =>
-  `, ',"answer":', coalesce(answer, 'null'), ',"answered_by":',
-    ${JSON_TEXT[engine](authorNameOf(merchantId, 'notifications.answered_by', 'notifications.answered_by_key'))},
-    ',"delivery":', coalesce(${deliveryWire(merchantId, id)}, 'null')`;
+export const answerMembers = (engine: Engine, merchantId: string, id: string): Members => ({
+  answer: `coalesce(answer, 'null')`,
+  answered_by: JSON_TEXT[engine](
+    authorNameOf(merchantId, 'notifications.answered_by', 'notifications.answered_by_key'),
+  ),
+  delivery: `coalesce(${deliveryWire(merchantId, id)}, 'null')`,
+});
+export const askMember = (engine: Engine, merchantId: string, id: string): Members => ({
+  ask: `coalesce(${askWire(engine, merchantId, id)}, 'null')`,
+});
 /** A column without characters that JSON escapes. */
 const quoted = (column: string) => `coalesce('"' || ${column} || '"', 'null')`;
-export const askMember = (engine: Engine, merchantId: string, id: string) =>
-  `, ',"ask":', coalesce(${askWire(engine, merchantId, id)}, 'null')`;
-
-/** What a single notification has more. */
-const MORE_MEMBERS = `, ',"outcome":', ${quoted('outcome')}, ',"undo_until":', ${quoted('undo_until')},
-    ',"lesson":', coalesce(${lessonWire('$1', '$2')}, 'null')`;
 
 /** One JSON object, with the answer, the state of its message, its ask, what was learned from it, and who of the team has it. */
 export async function findNotificationWire(
@@ -46,17 +54,26 @@ export async function findNotificationWire(
   id: number,
   defaultCountry: CountryCode | undefined,
 ): Promise<string | undefined> {
-  const row = await queries.one<{ wire: string; context: string } & CustomerNumbers>(
-    `select ${WIRE}${answerMembers(queries.engine, '$1', '$2')}${askMember(queries.engine, '$1', '$2')}
-        ${MORE_MEMBERS}${teamMembers(queries.engine, '$1', '$2')}) as wire, context,
+  const { engine } = queries;
+  const members = {
+    ...answerMembers(engine, '$1', '$2'),
+    ...askMember(engine, '$1', '$2'),
+    outcome: quoted('outcome'),
+    undo_until: quoted('undo_until'),
+    lesson: `coalesce(${lessonWire('$1', '$2')}, 'null')`,
+    assigned_to: assigneeWire(engine),
+    notes: noteCount('$1', '$2'),
+  };
+  const row = await queries.one<WithContext & CustomerNumbers & { wire: string }>(
+    `select ${notificationWire(members)} as wire, notification_type, context,
         ${customerPhoneOf('notifications', '$1')} as customer_phone,
-        ${wrongPhonesOf(queries.engine, 'notifications', '$1')} as wrong_phones, ${countryColumn('$1')} as country
+        ${wrongPhonesOf(engine, 'notifications', '$1')} as wrong_phones, ${countryColumn('$1')} as country
       from notifications where merchant_id = $1 and id = $2`,
     [merchantId, id],
   );
   if (!row) return undefined;
-  const { lead_phone: leadPhone } = JSON.parse(row.context) as Record<string, unknown>;
-  return `${row.wire},"recipient":${JSON.stringify(recipientOf(leadPhone, row, defaultCountry))}}`;
+  const recipient = recipientOf(readContext(row).leadPhone, row, defaultCountry);
+  return `${row.wire.slice(0, -1)},"recipient":${JSON.stringify(recipient)}}`;
 }
 
 export interface StoredNotification {

@@ -4,8 +4,8 @@ import { merchantOf, requireOwnerOrKey, whoOf } from '../auth/guard.ts';
 import type { EventName } from '../contract/auditEvents.ts';
 import type { Database, Queries } from '../database/database.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
-import { insufficientScope, ownerRequired, TOKEN_ERRORS, webhookNotFound } from '../errors.ts';
-import { readId } from '../http/ids.ts';
+import { insufficientScope, ownerRequired, webhookNotFound } from '../errors.ts';
+import { idIn } from '../http/ids.ts';
 import { checkBodiesOnly } from '../http/schemas.ts';
 import type { Vault } from '../secrets.ts';
 import { type Endpoint, findEndpoint } from './store.ts';
@@ -19,8 +19,8 @@ export interface WebhookParts {
   now: () => Date;
 }
 
-export const SCOPES = { config: { scopes: ['webhooks'] } } as const;
-export const ERRORS = [...TOKEN_ERRORS, ownerRequired(), insufficientScope(SCOPES.config.scopes)];
+export const SCOPES = { scopes: ['webhooks'] } as const;
+export const ERRORS = [ownerRequired(), insufficientScope(SCOPES.scopes)];
 
 /** For owners and keys. */
 export function guardWebhooks(app: FastifyInstance): void {
@@ -28,11 +28,7 @@ export function guardWebhooks(app: FastifyInstance): void {
   checkBodiesOnly(app);
 }
 
-export function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { webhook_id: string }).webhook_id);
-  if (id === undefined) throw webhookNotFound();
-  return id;
-}
+export const idOf = (request: FastifyRequest) => idIn(request, 'webhook_id', webhookNotFound);
 
 export async function findRequested(
   queries: Queries,

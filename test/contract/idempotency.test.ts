@@ -46,7 +46,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     (await deskbell.database.one<{ n: number }>(`select count(*) as n from ${table}`))!.n;
   /** A write of another merchant, without HTTP. */
   const writer = (limit?: number) => {
-    const performOnce = createPerformOnce(deskbell.database, limit);
+    const { once } = createPerformOnce(deskbell.database, limit);
     const startedAt = deskbell.clock.now().getTime();
     return (
       key: string,
@@ -54,7 +54,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
       perform = async () => ({ message: `done: ${key}`, headers: {} }),
     ) => {
       const at = new Date(startedAt + afterSeconds * 1000);
-      return performOnce({ merchantId: OTHER, key, request: 'a request', at, perform });
+      return once({ merchantId: OTHER, key, request: 'a request', at }, perform);
     };
   };
 

@@ -233,8 +233,11 @@ onEachEngine('many requests at once', (engine) => {
         return performance.now() - beganAt;
       };
       const usualMs = await timed();
+      const question = {
+        ...{ notification_type: 'user_question_request', conversation_id: 4, context: { question: 'Q?' } },
+      };
       const addresses = await Promise.all(
-        Array.from({ length: 120 }, () => raise(deskbell, borealis, { conversation_id: 4 })),
+        Array.from({ length: 120 }, () => raise(deskbell, borealis, question)),
       );
       // The machine may pause for a moment.
       const tookMs: number[] = [];

@@ -52,8 +52,7 @@ export const LOGBOOK: ChannelDescriptor<LogbookSettings> = {
     prefix: '/logbook',
     routes:
       async () =>
-      ({ now }) =>
-      async (app) => {
+      async (app, { now }) => {
         app.get('/time', { schema: { hide: true } as object }, async () => ({ now: now().toISOString() }));
       },
   },

@@ -127,7 +127,6 @@ export const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // The user's name at that time.
   'audit/record.ts': ['users'],
   'knowledge/documents/versions.ts': ['users'],
-  'knowledge/suggestions.ts': ['notifications'],
   // What the demo's assistants answered before the demo began.
   'knowledge/demo.ts': ['statistics_days'],
 };

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { recordEvent } from '../../audit/record.ts';
 import { MessageOf } from '../../contract/common.ts';
 import {
@@ -9,16 +8,10 @@ import {
   OwnMachineKey,
 } from '../../contract/machineKeys.ts';
 import type { Database } from '../../database/database.ts';
-import {
-  keyNotFound,
-  keyRequired,
-  ownerRequired,
-  required,
-  TOKEN_ERRORS,
-  tooManyKeys,
-} from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema } from '../../http/openapi.ts';
+import { keyNotFound, keyRequired, ownerRequired, required, tooManyKeys } from '../../errors.ts';
+import { idIn } from '../../http/ids.ts';
+import { type App, route } from '../../http/openapi.ts';
+import { checkBodiesOnly } from '../../http/schemas.ts';
 import { callerOf, merchantOf, requireOwner, whoOf } from '../guard.ts';
 import type { Revocations } from '../sessions/revocations.ts';
 import {
@@ -38,62 +31,50 @@ export interface MachineKeyRouteParts {
 const DAY_MS = 24 * 60 * 60_000;
 
 /** Keys with which a merchant's programs call the API. */
-export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyncTypebox {
+export async function machineKeyRoutes(app: App, parts: MachineKeyRouteParts): Promise<void> {
   const { database, revocations, now } = parts;
-  return async (app) => {
-    app.get(
-      '/self',
-      {
-        schema: {
-          ...describeRoute('keys', 'Get the key of this request', {
-            operationId: 'getOwnKey',
-            description: 'The name and the scopes of the key that makes this request.',
-            errors: [...TOKEN_ERRORS, keyRequired()],
-            keysOnly: true,
-          }),
-          response: { 200: OwnMachineKey },
-        },
-      },
-      async (request) => {
-        const caller = callerOf(request);
-        if (caller.kind !== 'key') throw keyRequired();
-        return { name: caller.name, scopes: [...caller.scopes], expires_at: caller.expiresAt };
-      },
-    );
-    await app.register(ownerRoutes);
-  };
 
-  async function ownerRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0]): Promise<void> {
+  app.get(
+    '/self',
+    route('keys', 'Get the key of this request', {
+      operationId: 'getOwnKey',
+      description: 'The name and the scopes of the key that makes this request.',
+      errors: [keyRequired()],
+      keysOnly: true,
+      response: { 200: OwnMachineKey },
+    }),
+    async (request) => {
+      const caller = callerOf(request);
+      if (caller.kind !== 'key') throw keyRequired();
+      return { name: caller.name, scopes: [...caller.scopes], expires_at: caller.expiresAt };
+    },
+  );
+  await app.register(ownerRoutes);
+
+  async function ownerRoutes(app: App): Promise<void> {
     requireOwner(app);
+    checkBodiesOnly(app);
 
     app.get(
       '/',
-      {
-        schema: {
-          ...describeRoute('keys', 'List keys', {
-            operationId: 'listKeys',
-            description: 'For owners.',
-            errors: [...TOKEN_ERRORS, ownerRequired()],
-          }),
-          response: { 200: MachineKeyList },
-        },
-      },
+      route('keys', 'List keys', {
+        operationId: 'listKeys',
+        description: 'For owners.',
+        errors: [ownerRequired()],
+        response: { 200: MachineKeyList },
+      }),
       (request) => listMachineKeys(database, merchantOf(request)),
     );
 
     app.post(
       '/',
-      {
-        schema: {
-          ...describeRoute('keys', 'Create a key', {
-            operationId: 'createKey',
-            description: 'For owners. The response is the only place that shows the key.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), required('name'), tooManyKeys(KEYS_MAX)],
-          }),
-          body: NewMachineKey,
-          response: { 200: CreatedMachineKey },
-        },
-      },
+      route('keys', 'Create a key', {
+        operationId: 'createKey',
+        description: 'For owners. The response is the only place that shows the key.',
+        errors: [ownerRequired(), required('name'), tooManyKeys(KEYS_MAX)],
+        body: NewMachineKey,
+        response: { 200: CreatedMachineKey },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const { name, scopes = DEFAULT_SCOPES, expires_in_days: days } = request.body;
@@ -111,25 +92,19 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
 
     app.delete(
       '/:key_id',
-      {
-        validatorCompiler: () => () => true,
-        schema: {
-          ...describeRoute('keys', 'Revoke a key', {
-            operationId: 'revokeKey',
-            description:
-              'For owners. Every server refuses the key within a second, and its streams and waits end.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), keyNotFound()],
-          }),
-          params: parameterSchema('key_id'),
-          response: { 200: MessageOf('Key revoked.') },
-        },
-      },
+      route('keys', 'Revoke a key', {
+        operationId: 'revokeKey',
+        description:
+          'For owners. Every server refuses the key within a second, and its streams and waits end.',
+        errors: [ownerRequired(), keyNotFound()],
+        response: { 200: MessageOf('Key revoked.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
-        const id = readId((request.params as { key_id: string }).key_id);
+        const id = idIn(request, 'key_id', keyNotFound);
         const at = now();
         await database.transaction(async (tx) => {
-          if (id === undefined || !(await revokeMachineKey(tx, merchantId, id, at))) throw keyNotFound();
+          if (!(await revokeMachineKey(tx, merchantId, id, at))) throw keyNotFound();
           const about = { key_id: id };
           await recordEvent(tx, { what: 'machine_key.revoked', merchantId, who: whoOf(request), at, about });
         });

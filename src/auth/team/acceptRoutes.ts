@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { recordEvent } from '../../audit/record.ts';
 import { MessageOf } from '../../contract/common.ts';
 import type { MerchantId } from '../../contract/ids.ts';
@@ -7,7 +6,7 @@ import type { Database } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { addressUnusable, invalid, linkNotFound, rateLimited, required, teamFull } from '../../errors.ts';
 import { addressGroup } from '../../http/address.ts';
-import { describeRoute } from '../../http/openapi.ts';
+import { type App, route } from '../../http/openapi.ts';
 import type { Vault } from '../../secrets.ts';
 import { countRequest } from '../attempts.ts';
 import { userAt } from '../events.ts';
@@ -30,7 +29,7 @@ export interface AcceptParts {
 }
 
 /** For people who have a link and no account yet. */
-export function acceptRoutes(parts: AcceptParts): FastifyPluginAsyncTypebox {
+export async function acceptRoutes(app: App, parts: AcceptParts): Promise<void> {
   const { database, vault, passwords, checkPolicy, shopOf, now } = parts;
 
   /** The tokens cannot be guessed. Wrong ones are counted so that trying costs us little. */
@@ -48,62 +47,52 @@ export function acceptRoutes(parts: AcceptParts): FastifyPluginAsyncTypebox {
     if (seconds > 0) throw rateLimited(seconds);
   }
 
-  return async (app) => {
-    app.post(
-      '/look',
-      {
-        schema: {
-          ...describeRoute('team', 'Look at an invitation', {
-            operationId: 'lookAtInvite',
-            description: 'What the link of an invitation is for. The link still works afterwards.',
-            errors: [linkNotFound(), required('token')],
-            open: true,
-          }),
-          body: LinkToken,
-          response: { 200: InviteView },
-        },
-      },
-      async (request) => {
-        const { invite, shop } = await openInvite(request.body.token, request.ip);
-        const { role, email, name } = invite;
-        return { shop: shop.name, role, email, name };
-      },
-    );
+  app.post(
+    '/look',
+    route('team', 'Look at an invitation', {
+      operationId: 'lookAtInvite',
+      description: 'What the link of an invitation is for. The link still works afterwards.',
+      errors: [linkNotFound(), required('token')],
+      open: true,
+      body: LinkToken,
+      response: { 200: InviteView },
+    }),
+    async (request) => {
+      const { invite, shop } = await openInvite(request.body.token, request.ip);
+      const { role, email, name } = invite;
+      return { shop: shop.name, role, email, name };
+    },
+  );
 
-    app.post(
-      '/accept',
-      {
-        schema: {
-          ...describeRoute('team', 'Accept an invitation', {
-            operationId: 'acceptInvite',
-            description:
-              'Creates the account, and the link no longer works. Then sign in with the address and the password.',
-            errors: [
-              ...[linkNotFound(), required('password'), addressUnusable(), teamFull(TEAM_MAX)],
-              invalid('password', TOO_SHORT),
-            ],
-            open: true,
-          }),
-          body: AcceptInvite,
-          response: { 200: MessageOf('Welcome. You can sign in now.') },
-        },
-      },
-      async (request) => {
-        const { token, invite, shop } = await openInvite(request.body.token, request.ip);
-        // Each try is counted: it takes a second of computing, and shows whether an address is taken.
-        await count(`accept ${invite.id}`, request.ip);
-        const email = request.body.email.trim();
-        const name = storableText(request.body.name.trim());
-        if (name === '') throw required('name');
-        const { password } = request.body;
-        const requester = { group: addressGroup(request.ip), isKnown: false };
-        const problem = await checkPolicy(password, [email, name, shop.name], requester);
-        if (problem !== undefined) throw invalid('password', problem);
-        await addMember(token, { email, name, passwordHash: await passwords.hash(password) }, request.ip);
-        return { message: 'Welcome. You can sign in now.' };
-      },
-    );
-  };
+  app.post(
+    '/accept',
+    route('team', 'Accept an invitation', {
+      operationId: 'acceptInvite',
+      description:
+        'Creates the account, and the link no longer works. Then sign in with the address and the password.',
+      errors: [
+        ...[linkNotFound(), required('password'), addressUnusable(), teamFull(TEAM_MAX)],
+        invalid('password', TOO_SHORT),
+      ],
+      open: true,
+      body: AcceptInvite,
+      response: { 200: MessageOf('Welcome. You can sign in now.') },
+    }),
+    async (request) => {
+      const { token, invite, shop } = await openInvite(request.body.token, request.ip);
+      // Each try is counted: it takes a second of computing, and shows whether an address is taken.
+      await count(`accept ${invite.id}`, request.ip);
+      const email = request.body.email.trim();
+      const name = storableText(request.body.name.trim());
+      if (name === '') throw required('name');
+      const { password } = request.body;
+      const requester = { group: addressGroup(request.ip), isKnown: false };
+      const problem = await checkPolicy(password, [email, name, shop.name], requester);
+      if (problem !== undefined) throw invalid('password', problem);
+      await addMember(token, { email, name, passwordHash: await passwords.hash(password) }, request.ip);
+      return { message: 'Welcome. You can sign in now.' };
+    },
+  );
 
   async function addMember(
     token: OneTimeToken,

@@ -29,15 +29,12 @@ export async function listTeam(queries: Pick<Queries, 'all'>, merchantId: Mercha
 export async function findMember(
   queries: Queries,
   merchantId: MerchantId,
-  userId: number | undefined,
+  userId: number,
 ): Promise<TeamMember> {
-  const row =
-    userId === undefined
-      ? undefined
-      : await queries.one<Row>(
-          `select ${COLUMNS} from users where merchant_id = $1 and id = $2 and deleted_at is null`,
-          [merchantId, userId],
-        );
+  const row = await queries.one<Row>(
+    `select ${COLUMNS} from users where merchant_id = $1 and id = $2 and deleted_at is null`,
+    [merchantId, userId],
+  );
   if (!row) throw userNotFound();
   return memberOf(row);
 }
@@ -53,7 +50,7 @@ export const isFull = async (queries: Queries, merchantId: MerchantId): Promise<
   )) !== undefined;
 
 interface MemberChange {
-  userId: number | undefined;
+  userId: number;
   change: TeamChange;
   callerId: UserId;
   by: Who;

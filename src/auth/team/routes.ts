@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { recordEvent } from '../../audit/record.ts';
 import { MessageOf } from '../../contract/common.ts';
@@ -19,13 +18,13 @@ import {
   ownerRequired,
   required,
   resetLinkRefused,
-  TOKEN_ERRORS,
   teamFull,
   tooManyInvites,
   userNotFound,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema } from '../../http/openapi.ts';
+import { idIn } from '../../http/ids.ts';
+import { type App, route } from '../../http/openapi.ts';
+import { checkBodiesOnly } from '../../http/schemas.ts';
 import { enqueueMail, findMailState, MAILS } from '../../mail/queue.ts';
 import type { Vault } from '../../secrets.ts';
 import { merchantOf, requireMerchant, requireOwner, userOf, whoOf } from '../guard.ts';
@@ -50,60 +49,46 @@ export interface TeamRouteParts {
 const linkOf = (base: string, page: 'invite' | 'reset-password', token: string) => `${base}/${page}#${token}`;
 
 /** The people of a merchant. Owners manage them. */
-export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
+export async function memberRoutes(app: App, parts: TeamRouteParts): Promise<void> {
   const { database, vault, revocations, publicUrl, mail, shopOf, now } = parts;
   const baseOf = ({ protocol, host }: FastifyRequest) => publicUrl ?? `${protocol}://${host}`;
-  type App = Parameters<FastifyPluginAsyncTypebox>[0];
-  return async (app) => {
-    for (const routes of [readRoutes, ownerRoutes]) await app.register(routes, { prefix: '/team' });
-    await app.register(inviteRoutes, { prefix: '/invites' });
-  };
+
+  for (const routes of [readRoutes, ownerRoutes]) await app.register(routes, { prefix: '/team' });
+  await app.register(inviteRoutes, { prefix: '/invites' });
 
   async function readRoutes(app: App): Promise<void> {
     requireMerchant(app);
     app.get(
       '/',
-      {
-        schema: {
-          ...describeRoute('team', 'List the team', {
-            operationId: 'listTeam',
-            description: 'Everybody in the team of the caller.',
-            errors: TOKEN_ERRORS,
-          }),
-          response: { 200: Team },
-        },
-      },
+      route('team', 'List the team', {
+        operationId: 'listTeam',
+        description: 'Everybody in the team of the caller.',
+        response: { 200: Team },
+      }),
       (request) => listTeam(database, merchantOf(request)),
     );
   }
 
   async function ownerRoutes(app: App): Promise<void> {
     requireOwner(app);
-    // Only bodies are checked by their schemas: a text that is not an id is not found.
-    const { validatorCompiler } = app;
-    app.setValidatorCompiler((route) => (route.httpPart === 'body' ? validatorCompiler!(route) : () => true));
+    checkBodiesOnly(app);
 
     app.patch(
       '/:user_id',
-      {
-        schema: {
-          ...describeRoute('team', 'Change a role, disable or enable', {
-            operationId: 'changeTeamMember',
-            description:
-              'For owners. The person is signed out everywhere within a second. Their name stays on what they ' +
-              'answered. A team always has an owner who can sign in.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), userNotFound(), lastOwner(), required('role')],
-          }),
-          params: parameterSchema('user_id'),
-          body: TeamChange,
-          response: { 200: ChangedTeamMember },
-        },
-      },
+      route('team', 'Change a role, disable or enable', {
+        operationId: 'changeTeamMember',
+        description:
+          'For owners. The person is signed out everywhere within a second. Their name stays on what they ' +
+          'answered. A team always has an owner who can sign in.',
+        errors: [ownerRequired(), userNotFound(), lastOwner(), required('role')],
+        body: TeamChange,
+        response: { 200: ChangedTeamMember },
+      }),
       async (request) => {
         const change = request.body;
         if (change.role === undefined && change.disabled === undefined) throw required('role');
         const changed = await changeMember(database, merchantOf(request), {
-          ...{ userId: idIn(request, 'user_id'), change, callerId: userOf(request) },
+          ...{ userId: idIn(request, 'user_id', userNotFound), change, callerId: userOf(request) },
           ...{ by: whoOf(request), at: now() },
         });
         // This server refuses the tokens at once. If the database cannot be reached now, the next regular read finds it.
@@ -114,24 +99,19 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/:user_id/reset-link',
-      {
-        schema: {
-          ...describeRoute('team', 'Create a link for a new password', {
-            operationId: 'createResetLink',
-            description:
-              'For owners, to pass on to somebody in the team who has forgotten the password. It works once, within ' +
-              'an hour, and replaces an earlier one. The second factor stays.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), userNotFound(), resetLinkRefused()],
-          }),
-          params: parameterSchema('user_id'),
-          response: { 200: ResetLink },
-        },
-      },
+      route('team', 'Create a link for a new password', {
+        operationId: 'createResetLink',
+        description:
+          'For owners, to pass on to somebody in the team who has forgotten the password. It works once, within ' +
+          'an hour, and replaces an earlier one. The second factor stays.',
+        errors: [ownerRequired(), userNotFound(), resetLinkRefused()],
+        response: { 200: ResetLink },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const at = now();
         const { text, expiresAt } = await database.transaction(async (tx) => {
-          const member = await findMember(tx, merchantId, idIn(request, 'user_id'));
+          const member = await findMember(tx, merchantId, idIn(request, 'user_id', userNotFound));
           // A stolen session must not replace the password of its own user, which needs the current one.
           if (member.disabled_at !== null || member.id === userOf(request)) throw resetLinkRefused();
           const about = { user_id: member.id };
@@ -149,19 +129,16 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
 
   async function inviteRoutes(app: App): Promise<void> {
     requireOwner(app);
+    checkBodiesOnly(app);
 
     app.get(
       '/',
-      {
-        schema: {
-          ...describeRoute('team', 'List open invitations', {
-            operationId: 'listInvites',
-            description: 'For owners.',
-            errors: [...TOKEN_ERRORS, ownerRequired()],
-          }),
-          response: { 200: Invites },
-        },
-      },
+      route('team', 'List open invitations', {
+        operationId: 'listInvites',
+        description: 'For owners.',
+        errors: [ownerRequired()],
+        response: { 200: Invites },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const invites: ListedInvite[] = [];
@@ -176,22 +153,15 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
 
     app.post(
       '/',
-      {
-        schema: {
-          ...describeRoute('team', 'Invite somebody', {
-            operationId: 'createInvite',
-            description:
-              'For owners. The link works once, within seven days. With `email` it is also sent there, if this server ' +
-              'sends mail.',
-            errors: [
-              ...[...TOKEN_ERRORS, ownerRequired(), required('role')],
-              ...[tooManyInvites(INVITES_MAX), teamFull(TEAM_MAX)],
-            ],
-          }),
-          body: NewInvite,
-          response: { 200: CreatedInvite },
-        },
-      },
+      route('team', 'Invite somebody', {
+        operationId: 'createInvite',
+        description:
+          'For owners. The link works once, within seven days. With `email` it is also sent there, if this server ' +
+          'sends mail.',
+        errors: [ownerRequired(), required('role'), tooManyInvites(INVITES_MAX), teamFull(TEAM_MAX)],
+        body: NewInvite,
+        response: { 200: CreatedInvite },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
         const { role, email, name } = request.body;
@@ -222,23 +192,17 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
 
     app.delete(
       '/:invite_id',
-      {
-        validatorCompiler: () => () => true,
-        schema: {
-          ...describeRoute('team', 'Withdraw an invitation', {
-            operationId: 'removeInvite',
-            description: 'For owners. Its link no longer works.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), inviteNotFound()],
-          }),
-          params: parameterSchema('invite_id'),
-          response: { 200: MessageOf('Invitation withdrawn.') },
-        },
-      },
+      route('team', 'Withdraw an invitation', {
+        operationId: 'removeInvite',
+        description: 'For owners. Its link no longer works.',
+        errors: [ownerRequired(), inviteNotFound()],
+        response: { 200: MessageOf('Invitation withdrawn.') },
+      }),
       async (request) => {
         const merchantId = merchantOf(request);
-        const id = idIn(request, 'invite_id');
+        const id = idIn(request, 'invite_id', inviteNotFound);
         await database.transaction(async (tx) => {
-          if (id === undefined || !(await removeInvite(tx, merchantId, id))) throw inviteNotFound();
+          if (!(await removeInvite(tx, merchantId, id))) throw inviteNotFound();
           const event = { what: 'invite.removed', merchantId, who: whoOf(request), at: now() } as const;
           await recordEvent(tx, { ...event, about: { invite_id: id } });
         });
@@ -247,6 +211,3 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
     );
   }
 }
-
-const idIn = ({ params }: FastifyRequest, name: string): number | undefined =>
-  readId((params as Record<string, string>)[name]);

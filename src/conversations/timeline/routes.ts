@@ -1,10 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { callerOf, merchantOf, requireMerchant } from '../../auth/guard.ts';
 import { TIMELINE_LIMIT, Timeline, TimelineQuery } from '../../contract/timeline.ts';
 import type { Sending, SendingTo } from '../../delivery/channels/windows.ts';
-import { conversationNotFound, invalid, TOKEN_ERRORS } from '../../errors.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { conversationNotFound, invalid } from '../../errors.ts';
+import { type App, route } from '../../http/openapi.ts';
 import { cursorOf, limitInvalid, readLimit } from '../../http/paging.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import { reachablePhone } from '../reach.ts';
 import { type ConversationParts, conversationIdOf } from '../routes.ts';
 import { findConversation } from '../store.ts';
@@ -19,58 +19,47 @@ interface Parts extends Pick<ConversationParts, 'database' | 'now' | 'windowsOf'
   sendingTo: SendingTo;
 }
 
-export function timelineRoutes(parts: Parts): FastifyPluginAsyncTypebox {
+export async function timelineRoutes(app: App, parts: Parts): Promise<void> {
   const { database, questions, windowsOf, sendingTo, defaultCountry, now } = parts;
-  return async (app) => {
-    requireMerchant(app);
 
-    app.get(
-      '/:conversation_id/timeline',
-      {
-        config: { scopes: ['ask', 'notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('conversations', 'Get the timeline', {
-            operationId: 'getTimeline',
-            description:
-              'The end of the conversation, or what was said before: what customer and assistant said, the questions, and ' +
-              'what was sent with its state. Each thing is there once: a question that the customer wrote within ten ' +
-              'minutes in the same words is that message, and what an assistant recorded of Deskbell’s own messages is ' +
-              'left out. A page may have fewer than `limit`. A key does not see what can still be taken back.',
-            errors: [
-              ...TOKEN_ERRORS,
-              conversationNotFound(),
-              limitInvalid(TIMELINE_LIMIT.max),
-              beforeInvalid(),
-            ],
-          }),
-          params: parameterSchema('conversation_id'),
-          querystring: TimelineQuery,
-          response: { 200: Timeline },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const id = conversationIdOf(request);
-        const query = request.query as Record<string, unknown>;
-        const limit = readLimit(query.limit, TIMELINE_LIMIT.max) ?? TIMELINE_LIMIT.default;
-        const before = readBefore(query.before);
-        const row = await findConversation(database, merchantId, id);
-        if (!row) throw conversationNotFound();
-        const { items, last } = await readTimeline({ queries: database, questions }, merchantId, id, {
-          before,
-          limit,
-          now: now(),
-        });
-        const [conversation] = await wiresOf(windowsOf, merchantId, [row]);
-        const phone = await reachablePhone(database, merchantId, row, defaultCountry);
-        const sending = phone === undefined ? 'unreachable' : wayOf(await sendingTo(merchantId, phone));
-        const nextBefore = last ? cursorOf(`turn ${last.at} ${last.kind} ${last.id}`) : null;
-        const shown = callerOf(request).kind === 'key' ? settledTurns(items) : items;
-        return { conversation: conversation!, sending, items: shown, next_before: nextBefore } as const;
-      },
-    );
-  };
+  requireMerchant(app);
+  checkNothing(app);
+
+  app.get(
+    '/:conversation_id/timeline',
+    route('conversations', 'Get the timeline', {
+      operationId: 'getTimeline',
+      scopes: ['ask', 'notifications:read'],
+      description:
+        'The end of the conversation, or what was said before: what customer and assistant said, the questions, and ' +
+        'what was sent with its state. Each thing is there once: a question that the customer wrote within ten ' +
+        'minutes in the same words is that message, and what an assistant recorded of Deskbell’s own messages is ' +
+        'left out. A page may have fewer than `limit`. A key does not see what can still be taken back.',
+      errors: [conversationNotFound(), limitInvalid(TIMELINE_LIMIT.max), beforeInvalid()],
+      querystring: TimelineQuery,
+      response: { 200: Timeline },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const id = conversationIdOf(request);
+      const query = request.query as Record<string, unknown>;
+      const limit = readLimit(query.limit, TIMELINE_LIMIT.max) ?? TIMELINE_LIMIT.default;
+      const before = readBefore(query.before);
+      const row = await findConversation(database, merchantId, id);
+      if (!row) throw conversationNotFound();
+      const { items, last } = await readTimeline({ queries: database, questions }, merchantId, id, {
+        before,
+        limit,
+        now: now(),
+      });
+      const [conversation] = await wiresOf(windowsOf, merchantId, [row]);
+      const phone = await reachablePhone(database, merchantId, row, defaultCountry);
+      const sending = phone === undefined ? 'unreachable' : wayOf(await sendingTo(merchantId, phone));
+      const nextBefore = last ? cursorOf(`turn ${last.at} ${last.kind} ${last.id}`) : null;
+      const shown = callerOf(request).kind === 'key' ? settledTurns(items) : items;
+      return { conversation: conversation!, sending, items: shown, next_before: nextBefore } as const;
+    },
+  );
 }
 
 const wayOf = ({ form }: Sending) => form ?? 'closed';

@@ -1,7 +1,7 @@
-import type { FastifyPluginAsync } from 'fastify';
 import type { ChannelTemplate } from '../../contract/channel.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
+import type { App } from '../../http/openapi.ts';
 import type { ChannelSettings, Field, Problem } from './fields.ts';
 import type { Channels } from './merchantChannels.ts';
 
@@ -56,7 +56,7 @@ interface Inbound {
   /** The address that a merchant enters at the provider, so that it calls us. */
   readonly callback?: string;
   /** Loaded by servers only: they would make every command start 200 ms later. */
-  routes(): Promise<(parts: InboundRouteParts) => FastifyPluginAsync>;
+  routes(): Promise<(app: App, parts: InboundRouteParts) => Promise<void>>;
 }
 
 export interface InboundRouteParts extends ChannelParts {

@@ -38,6 +38,25 @@ interface FlagField extends FieldNames {
 
 export type Field = TextField | FlagField;
 
+/**
+ * Fields by their options. `phone-number-id` of WHATSAPP is `phoneNumberId` in the settings, and the variable
+ * WHATSAPP_PHONE_NUMBER_ID. One without a value is a flag.
+ */
+export const fieldsOf = (
+  channel: string,
+  options: Readonly<
+    Record<
+      string,
+      Omit<TextField, 'kind' | 'key' | 'variable' | 'option'> | Pick<FlagField, 'about' | 'operatorOnly'>
+    >
+  >,
+): Field[] =>
+  Object.entries(options).map(([option, rest]) => {
+    const key = option.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    const variable = `${channel}_${option.replaceAll('-', '_').toUpperCase()}`;
+    return { kind: 'value' in rest ? 'text' : 'flag', key, variable, option, ...rest } as Field;
+  });
+
 /** Never repeats a value. */
 export interface Problem {
   field: Field;

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifySchema } from 'fastify';
+import { Type } from 'typebox';
 import { ErrorBody } from '../../contract/common.ts';
 import {
+  type Area,
   badRequest,
   insufficientScope,
   notForKeys,
@@ -68,10 +70,17 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
     },
     convertConstToEnum: false,
     transform: ({ schema, url, route }) => ({
-      schema: withResponses(withKeys(schema, route.config?.scopes)),
+      schema: withResponses(withKeys(withIds(schema, url), route.config?.scopes), route.config?.area),
       url,
     }),
   });
+}
+
+/** The names in an address are ids, but not those of the simulator, whose document is older. The route reads them. */
+function withIds(schema: FastifySchema, url: string): FastifySchema {
+  const names = [...url.matchAll(/:(\w+)/g)].map(([, name]) => [name, Type.Integer({ minimum: 1 })]);
+  if (names.length === 0 || schema.tags?.includes('simulator')) return schema;
+  return { params: Type.Object(Object.fromEntries(names)), ...schema };
 }
 
 /** A key needs one of the scopes, so each is an alternative. A key that has none of them is refused. */
@@ -88,8 +97,8 @@ function withKeys(schema: FastifySchema, scopes: readonly string[] | undefined):
 }
 
 /** Adds the errors, and the headers of every response. */
-function withResponses(schema: FastifySchema): FastifySchema {
-  const { errors: own = [], area = 'general', responseHeaders = [], optionalBody, ...rest } = schema ?? {};
+function withResponses(schema: FastifySchema, area: Area = 'general'): FastifySchema {
+  const { errors: own = [], responseHeaders = [], optionalBody, ...rest } = schema ?? {};
   const errors = [...own, ...(rest.body ? BODY_ERRORS : [])];
   const succeeded = Object.entries(rest.response ?? {}).map(([status, response]) => [
     status,

@@ -5,60 +5,39 @@ interface Header {
   schema: { type: 'string' | 'integer'; minimum?: number; const?: string; examples?: (string | number)[] };
 }
 
+const text = (description: string, ...examples: string[]): Header => ({
+  description,
+  schema: { type: 'string', ...(examples.length > 0 && { examples }) },
+});
+const number = (description: string, minimum: number, example: number): Header => ({
+  description,
+  schema: { type: 'integer', minimum, examples: [example] },
+});
+
 /** Every response header that a client may use, for the API document. */
 export const HEADERS = {
-  ETag: {
-    description: 'Identifies this version. Send it back as `If-None-Match` or `If-Match`.',
-    schema: { type: 'string', examples: ['"3-2"'] },
-  },
-  Link: {
-    description: 'The address of the next page, with `rel="next"`. Missing on the last page.',
-    schema: { type: 'string', examples: ['</api/v1/delivery/?cursor=ZGVsaXZlcnkgMjE>; rel="next"'] },
-  },
-  Location: {
-    description: 'The address of what was created.',
-    schema: { type: 'string', examples: ['/api/v1/notification/12'] },
-  },
+  ETag: text('Identifies this version. Send it back as `If-None-Match` or `If-Match`.', '"3-2"'),
+  Link: text(
+    'The address of the next page, with `rel="next"`. Missing on the last page.',
+    '</api/v1/delivery/?cursor=ZGVsaXZlcnkgMjE>; rel="next"',
+  ),
+  Location: text('The address of what was created.', '/api/v1/notification/12'),
   'Idempotency-Replayed': {
     description: 'This is the stored response of an earlier request with the same `Idempotency-Key`.',
     schema: { type: 'string', const: 'true' },
   },
-  'Set-Cookie': {
-    description: 'The refresh token, for this server only: `HttpOnly`, `SameSite=Strict`.',
-    schema: { type: 'string' },
-  },
-  'Cache-Control': {
-    description: 'How long the response may be kept.',
-    schema: { type: 'string', examples: ['private, no-cache'] },
-  },
-  'WWW-Authenticate': {
-    description: 'The way to sign in.',
-    schema: { type: 'string', examples: ['Bearer'] },
-  },
-  Allow: {
-    description: 'The methods that this path accepts.',
-    schema: { type: 'string', examples: ['POST'] },
-  },
-  'Retry-After': {
-    description: 'Try again after this many seconds.',
-    schema: { type: 'integer', minimum: 1, examples: [30] },
-  },
-  'RateLimit-Limit': {
-    description: 'Requests allowed in a minute. Missing if there is no limit.',
-    schema: { type: 'integer', minimum: 1, examples: [600] },
-  },
-  'RateLimit-Remaining': {
-    description: 'Requests left in this minute.',
-    schema: { type: 'integer', minimum: 0, examples: [599] },
-  },
-  'RateLimit-Reset': {
-    description: 'Seconds until the next minute begins.',
-    schema: { type: 'integer', minimum: 1, examples: [42] },
-  },
-  'X-Request-Id': {
-    description: 'Names this request in the log. It is yours, if you sent one.',
-    schema: { type: 'string', examples: ['6f1c1c1e-3a5b-4c0e-9a57-0f5f4e1f7a11'] },
-  },
+  'Set-Cookie': text('The refresh token, for this server only: `HttpOnly`, `SameSite=Strict`.'),
+  'Cache-Control': text('How long the response may be kept.', 'private, no-cache'),
+  'WWW-Authenticate': text('The way to sign in.', 'Bearer'),
+  Allow: text('The methods that this path accepts.', 'POST'),
+  'Retry-After': number('Try again after this many seconds.', 1, 30),
+  'RateLimit-Limit': number('Requests allowed in a minute. Missing if there is no limit.', 1, 600),
+  'RateLimit-Remaining': number('Requests left in this minute.', 0, 599),
+  'RateLimit-Reset': number('Seconds until the next minute begins.', 1, 42),
+  'X-Request-Id': text(
+    'Names this request in the log. It is yours, if you sent one.',
+    '6f1c1c1e-3a5b-4c0e-9a57-0f5f4e1f7a11',
+  ),
 } satisfies Record<string, Header>;
 
 export type HeaderName = keyof typeof HEADERS;

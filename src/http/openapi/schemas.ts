@@ -1,3 +1,4 @@
+import { isObject } from '../input.ts';
 import type { ApiDocument } from './responses.ts';
 
 type Json = { [key: string]: unknown };
@@ -5,9 +6,6 @@ type Json = { [key: string]: unknown };
 const HEADERS = '#/components/headers/';
 /** Their values are data, not schemas. */
 const DATA_KEYS = new Set(['const', 'default', 'enum', 'example', 'examples', 'info']);
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * Names the schemas of the API document: a schema with a `title` becomes an entry of `components.schemas`, and every

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { recordEvent } from '../../audit/record.ts';
 import { authorOf, merchantOf, requireMerchant, requireOwner, whoOf } from '../../auth/guard.ts';
@@ -13,9 +12,9 @@ import {
   type Outcome,
 } from '../../contract/confidence.ts';
 import type { Database } from '../../database/database.ts';
-import { invalid, knownNotFound, ownerRequired, TOKEN_ERRORS } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { invalid, knownNotFound, ownerRequired } from '../../errors.ts';
+import { idIn } from '../../http/ids.ts';
+import { type App, route } from '../../http/openapi.ts';
 import {
   collectPage,
   cursorInvalid,
@@ -24,6 +23,7 @@ import {
   readCursor,
   readLimit,
 } from '../../http/paging.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import type { Confidence } from './confidence.ts';
 import { judgeKnown, type KnownAnswer, listKnown, resetLearned } from './store.ts';
 import { CONFIDENT_DEFAULT } from './threshold.ts';
@@ -35,15 +35,13 @@ export interface ConfidenceRouteParts {
 }
 
 const CURSOR_SOURCE = 'the next_cursor of a page';
-type App = Parameters<FastifyPluginAsyncTypebox>[0];
 
 /** What was answered without a person, whether it was right, and the threshold that follows from it. */
-export function confidenceRoutes(parts: ConfidenceRouteParts): FastifyPluginAsyncTypebox {
+export async function confidenceRoutes(app: App, parts: ConfidenceRouteParts): Promise<void> {
   const { database, confidence, now } = parts;
-  return async (app) => {
-    await app.register(knownRoutes);
-    await app.register(resetRoutes);
-  };
+
+  await app.register(knownRoutes);
+  await app.register(resetRoutes);
 
   async function wireOf(request: FastifyRequest) {
     const { setting, threshold, learned, resetAt } = await confidence.read(merchantOf(request));
@@ -56,43 +54,34 @@ export function confidenceRoutes(parts: ConfidenceRouteParts): FastifyPluginAsyn
 
   async function knownRoutes(app: App): Promise<void> {
     requireMerchant(app);
+    checkNothing(app);
 
     app.get(
       '/confidence',
-      {
-        config: { scopes: ['knowledge:read'] },
-        schema: {
-          ...describeRoute('knowledge', 'Get the confidence', {
-            operationId: 'getConfidence',
-            description:
-              'From which score on a candidate is `confident`, so that an ask is answered without a person. It is learned ' +
-              'from the answers to asks and from judged known answers, so that 95% are right, unless the merchant’s ' +
-              '`confident` sets it.',
-            errors: TOKEN_ERRORS,
-          }),
-          response: { 200: ConfidenceSchema },
-        },
-      },
+      route('knowledge', 'Get the confidence', {
+        operationId: 'getConfidence',
+        scopes: ['knowledge:read'],
+        description:
+          'From which score on a candidate is `confident`, so that an ask is answered without a person. It is learned ' +
+          'from the answers to asks and from judged known answers, so that 95% are right, unless the merchant’s ' +
+          '`confident` sets it.',
+        response: { 200: ConfidenceSchema },
+      }),
       wireOf,
     );
 
     app.get(
       '/known',
-      {
-        config: { scopes: ['knowledge:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'List known answers', {
-            operationId: 'listKnownAnswers',
-            description:
-              'What asks got from the knowledge base without a person, newest first. Kept for 30 days, at most the newest ' +
-              '2,000, and longer if they were judged.',
-            errors: [...TOKEN_ERRORS, limitInvalid(KNOWN_MAX), cursorInvalid(CURSOR_SOURCE)],
-          }),
-          querystring: KnownAnswersQuery,
-          response: { 200: KnownAnswers },
-        },
-      },
+      route('knowledge', 'List known answers', {
+        operationId: 'listKnownAnswers',
+        scopes: ['knowledge:read'],
+        description:
+          'What asks got from the knowledge base without a person, newest first. Kept for 30 days, at most the newest ' +
+          '2,000, and longer if they were judged.',
+        errors: [limitInvalid(KNOWN_MAX), cursorInvalid(CURSOR_SOURCE)],
+        querystring: KnownAnswersQuery,
+        response: { 200: KnownAnswers },
+      }),
       async (request) => {
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, KNOWN_MAX) ?? KNOWN_MAX;
@@ -113,25 +102,18 @@ export function confidenceRoutes(parts: ConfidenceRouteParts): FastifyPluginAsyn
 
     app.put(
       '/known/:known_id/outcome',
-      {
-        config: { scopes: ['knowledge:write'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Judge a known answer', {
-            operationId: 'judgeKnownAnswer',
-            description:
-              'Whether the answer was right. It counts for the learned threshold. Null takes a judgement back. If it was ' +
-              'wrong, change the document that it came from, too.',
-            errors: [...TOKEN_ERRORS, outcomeInvalid(), knownNotFound()],
-          }),
-          params: parameterSchema('known_id'),
-          body: Judgement,
-          response: { 200: KnownAnswerSchema },
-        },
-      },
+      route('knowledge', 'Judge a known answer', {
+        operationId: 'judgeKnownAnswer',
+        scopes: ['knowledge:write'],
+        description:
+          'Whether the answer was right. It counts for the learned threshold. Null takes a judgement back. If it was ' +
+          'wrong, change the document that it came from, too.',
+        errors: [outcomeInvalid(), knownNotFound()],
+        body: Judgement,
+        response: { 200: KnownAnswerSchema },
+      }),
       async (request) => {
-        const id = readId((request.params as { known_id: string }).known_id);
-        if (id === undefined) throw knownNotFound();
+        const id = idIn(request, 'known_id', knownNotFound);
         const judgement = { outcome: readOutcome(request.body), author: authorOf(request), at: now() };
         const judged = await database.transaction((tx) => judgeKnown(tx, merchantOf(request), id, judgement));
         if (!judged) throw knownNotFound();
@@ -142,6 +124,7 @@ export function confidenceRoutes(parts: ConfidenceRouteParts): FastifyPluginAsyn
 
   async function resetRoutes(app: App): Promise<void> {
     requireOwner(app);
+    checkNothing(app);
 
     const reset = async (request: FastifyRequest, at: Date | null) => {
       const merchantId = merchantOf(request);
@@ -152,35 +135,27 @@ export function confidenceRoutes(parts: ConfidenceRouteParts): FastifyPluginAsyn
       });
       return wireOf(request);
     };
-    const errors = [...TOKEN_ERRORS, ownerRequired()];
+    const errors = [ownerRequired()];
 
     app.put(
       '/confidence/reset',
-      {
-        schema: {
-          ...describeRoute('knowledge', 'Reset the confidence', {
-            operationId: 'resetConfidence',
-            description: 'For owners. Only outcomes from now on count. This can be undone.',
-            errors,
-          }),
-          response: { 200: ConfidenceSchema },
-        },
-      },
+      route('knowledge', 'Reset the confidence', {
+        operationId: 'resetConfidence',
+        description: 'For owners. Only outcomes from now on count. This can be undone.',
+        errors,
+        response: { 200: ConfidenceSchema },
+      }),
       (request) => reset(request, now()),
     );
 
     app.delete(
       '/confidence/reset',
-      {
-        schema: {
-          ...describeRoute('knowledge', 'Undo the reset of the confidence', {
-            operationId: 'restoreConfidence',
-            description: 'For owners. Outcomes from before the reset count again.',
-            errors,
-          }),
-          response: { 200: ConfidenceSchema },
-        },
-      },
+      route('knowledge', 'Undo the reset of the confidence', {
+        operationId: 'restoreConfidence',
+        description: 'For owners. Outcomes from before the reset count again.',
+        errors,
+        response: { 200: ConfidenceSchema },
+      }),
       (request) => reset(request, null),
     );
   }

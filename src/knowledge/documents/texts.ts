@@ -1,5 +1,6 @@
 import { storableText } from '../../database/text.ts';
 import { invalid } from '../../errors.ts';
+import { isLongerThan, memberOf, objectIn } from '../../http/input.ts';
 
 const TITLE_LENGTH_MAX = 200;
 const BODY_LENGTH_MAX = 20_000;
@@ -41,30 +42,20 @@ export function checkBody(given: unknown): string {
   return storableText(checkText('body', given, BODY_LENGTH_MAX));
 }
 
-export const isBodyTooLong = (body: string) => lengthOf(body) > BODY_LENGTH_MAX;
+export const isBodyTooLong = (body: string) => isLongerThan(body, BODY_LENGTH_MAX);
 
 function checkText(field: string, given: unknown, lengthMax: number): string {
   if (typeof given !== 'string') throw invalid(field, `${field} must be a string`);
   if (given.trim() === '') throw invalid(field, `${field} must not be blank`);
-  // A character has at most two UTF-16 units.
-  if (given.length > 2 * lengthMax || lengthOf(given) > lengthMax) {
+  if (isLongerThan(given, lengthMax))
     throw invalid(field, `${field} must not have more than ${lengthMax} characters`);
-  }
   return given;
 }
 
-/** Counts characters as people do, not UTF-16 units. */
-const lengthOf = (text: string) => [...text].length;
-
 /** Reads the body of a PATCH. Fields that are missing do not change. */
 export function readChange(body: unknown): Partial<Content> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw invalid('body', 'body must be a JSON object');
-  }
-  const given = (field: keyof Content): unknown =>
-    Object.hasOwn(body, field) ? (body as Record<string, unknown>)[field] : undefined;
-  const title = given('title');
-  const text = given('body');
+  const title = memberOf(objectIn(body), 'title');
+  const text = memberOf(body, 'body');
   if (title === undefined && text === undefined) throw invalid('title', 'title or body is required');
   return {
     ...(title === undefined ? {} : { title: checkTitle(title) }),

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import { recordEvent } from '../../audit/record.ts';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../../auth/guard.ts';
@@ -13,8 +12,10 @@ import {
   ImportResult,
 } from '../../contract/knowledgeUpkeep.ts';
 import { CHANGES, type Database } from '../../database/database.ts';
-import { invalid, payloadTooLarge, storageFull, TOKEN_ERRORS } from '../../errors.ts';
-import { describeRoute, skipSchemaValidation } from '../../http/openapi.ts';
+import { invalid, payloadTooLarge, storageFull } from '../../errors.ts';
+import { oneOf } from '../../http/input.ts';
+import { type App, route } from '../../http/openapi.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { listDocumentsById } from '../documents/read.ts';
 import { readWordings } from '../documents/wordingRows.ts';
@@ -33,7 +34,7 @@ const IMPORTED_AT_ONCE = 20;
 const EXPORTED_AT_ONCE = 50;
 const PROBLEMS_SHOWN_MAX = 100;
 
-const formatInvalid = () => invalid('format', `format must be one of ${FILE_FORMATS.join(', ')}`);
+const formatInvalid = () => oneOf('format', FILE_FORMATS);
 const tooManyDocuments = () =>
   invalid('text', `text must not have more than ${IMPORT_DOCUMENTS_MAX} documents. Split the file.`);
 
@@ -43,104 +44,89 @@ const TYPES: Readonly<Record<FileFormat, string>> = {
   csv: 'text/csv',
 };
 
-export function fileRoutes({ database, storage, now }: FileParts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireMerchant(app);
+export async function fileRoutes(app: App, { database, storage, now }: FileParts): Promise<void> {
+  requireMerchant(app);
+  checkNothing(app);
 
-    app.post(
-      '/import',
-      {
-        config: { scopes: ['knowledge:write'] },
-        bodyLimit: IMPORT_MAX_BYTES,
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Import documents', {
-            operationId: 'importDocuments',
-            description:
-              'Adds the documents of a file and changes those whose title exists, so that a file can be imported again. ' +
-              'What cannot be used is reported with its line; the rest is imported. If the call fails, repeat it. A ' +
-              '`preview` writes nothing. At most 1 MiB and 1,000 documents: split a larger file, or use the command line.',
-            errors: [
-              ...TOKEN_ERRORS,
-              formatInvalid(),
-              tooManyDocuments(),
-              payloadTooLarge(IMPORT_MAX_BYTES),
-              storageFull(),
-            ],
-          }),
-          body: ImportBody,
-          response: { 200: ImportResult },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const { format, text, preview } = readImport(request.body);
-        const documents = parseDocuments(text, format, IMPORT_DOCUMENTS_MAX + 1);
-        if (documents.length > IMPORT_DOCUMENTS_MAX) throw tooManyDocuments();
-        const usable = documents.filter((document) => 'content' in document);
-        const problems = documents.filter((document) => 'problem' in document);
-        const report = {
-          failed: problems.length,
-          problems: problems.slice(0, PROBLEMS_SHOWN_MAX),
-          documents: [],
+  app.post(
+    '/import',
+    {
+      bodyLimit: IMPORT_MAX_BYTES,
+      ...route('knowledge', 'Import documents', {
+        operationId: 'importDocuments',
+        scopes: ['knowledge:write'],
+        description:
+          'Adds the documents of a file and changes those whose title exists, so that a file can be imported again. ' +
+          'What cannot be used is reported with its line; the rest is imported. If the call fails, repeat it. A ' +
+          '`preview` writes nothing. At most 1 MiB and 1,000 documents: split a larger file, or use the command line.',
+        errors: [formatInvalid(), tooManyDocuments(), payloadTooLarge(IMPORT_MAX_BYTES), storageFull()],
+        body: ImportBody,
+        response: { 200: ImportResult },
+      }),
+    },
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const { format, text, preview } = readImport(request.body);
+      const documents = parseDocuments(text, format, IMPORT_DOCUMENTS_MAX + 1);
+      if (documents.length > IMPORT_DOCUMENTS_MAX) throw tooManyDocuments();
+      const usable = documents.filter((document) => 'content' in document);
+      const problems = documents.filter((document) => 'problem' in document);
+      const report = {
+        failed: problems.length,
+        problems: problems.slice(0, PROBLEMS_SHOWN_MAX),
+        documents: [],
+      };
+      if (preview) {
+        const previewed = await previewImport(database, merchantId, usable);
+        const count = (change: string) => previewed.filter((each) => each.change === change).length;
+        return {
+          ...{ added: count('new'), updated: count('changed'), unchanged: count('same') },
+          ...{ ...report, documents: previewed },
         };
-        if (preview) {
-          const previewed = await previewImport(database, merchantId, usable);
-          const count = (change: string) => previewed.filter((each) => each.change === change).length;
-          return {
-            ...{ added: count('new'), updated: count('changed'), unchanged: count('same') },
-            ...{ ...report, documents: previewed },
-          };
-        }
-        const author = authorOf(request);
-        const who = whoOf(request);
-        try {
-          // First, because an import has many transactions and may be interrupted.
-          await recordEvent(database, { what: 'documents.imported', merchantId, who, at: now() });
-          const contents = usable.map(({ content }) => content);
-          const options = { storage, now, author, batchSize: IMPORTED_AT_ONCE };
-          return { ...(await importDocuments(database, merchantId, contents, options)), ...report };
-        } finally {
-          database.signal(CHANGES);
-        }
-      },
-    );
+      }
+      const author = authorOf(request);
+      const who = whoOf(request);
+      try {
+        // First, because an import has many transactions and may be interrupted.
+        await recordEvent(database, { what: 'documents.imported', merchantId, who, at: now() });
+        const contents = usable.map(({ content }) => content);
+        const options = { storage, now, author, batchSize: IMPORTED_AT_ONCE };
+        return { ...(await importDocuments(database, merchantId, contents, options)), ...report };
+      } finally {
+        database.signal(CHANGES);
+      }
+    },
+  );
 
-    app.get(
-      '/export',
-      {
-        config: { scopes: ['knowledge:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('knowledge', 'Export documents', {
-            operationId: 'exportDocuments',
-            description:
-              'All documents as a file that can be imported again; Markdown by default, which does not have the other ' +
-              'wordings.',
-            errors: [...TOKEN_ERRORS, formatInvalid()],
-          }),
-          querystring: ExportQuery,
-          response: { 200: ExportedFile },
-        },
-      },
-      async (request, reply) => {
-        const { format: given = 'md' } = request.query as Record<string, unknown>;
-        const format = FILE_FORMATS.find((each) => each === given);
-        if (!format) throw formatInvalid();
-        const pages = exportPages(database, merchantOf(request), format);
-        // The first page is read before the headers are sent, so that a failure has its status.
-        const first = await pages.next();
-        async function* texts() {
-          if (!first.done) yield first.value;
-          yield* pages;
-        }
-        return (reply as FastifyReply)
-          .type(`${TYPES[format]}; charset=utf-8`)
-          .header('content-disposition', `attachment; filename="knowledge.${format}"`)
-          .send(Readable.from(texts()));
-      },
-    );
-  };
+  app.get(
+    '/export',
+    route('knowledge', 'Export documents', {
+      operationId: 'exportDocuments',
+      scopes: ['knowledge:read'],
+      description:
+        'All documents as a file that can be imported again; Markdown by default, which does not have the other ' +
+        'wordings.',
+      errors: [formatInvalid()],
+      querystring: ExportQuery,
+      response: { 200: ExportedFile },
+    }),
+    async (request, reply) => {
+      const { format: given = 'md' } = request.query as Record<string, unknown>;
+      const format = FILE_FORMATS.find((each) => each === given);
+      if (!format) throw formatInvalid();
+      const pages = exportPages(database, merchantOf(request), format);
+      // The first page is read before the headers are sent, so that a failure has its status.
+      const first = await pages.next();
+      async function* texts() {
+        if (!first.done) yield first.value;
+        yield* pages;
+      }
+      return (reply as FastifyReply)
+        .type(`${TYPES[format]}; charset=utf-8`)
+        .header('content-disposition', `attachment; filename="knowledge.${format}"`)
+        .send(Readable.from(texts()));
+    },
+  );
 }
 
 /** A byte order mark, without which spreadsheets guess another encoding. */

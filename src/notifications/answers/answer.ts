@@ -8,12 +8,13 @@ import { notificationNotFound } from '../../errors.ts';
 import type { Learned } from '../../knowledge/learn.ts';
 import { checkTeach } from '../../knowledge/teach.ts';
 import type { Storage } from '../../merchants/storage.ts';
+import { readContext } from '../kinds.ts';
 import { recipientOf } from '../recipient.ts';
 import { checkAnswer } from '../rules.ts';
 import { findAnswerSchema } from '../store.ts';
 import { holdOf } from './held.ts';
 import { markAnswered } from './mark.ts';
-import { askedIn, type Decided, lockWithNewIds, performAnswer, type Settled } from './perform.ts';
+import { type Decided, lockWithNewIds, performAnswer, type Settled } from './perform.ts';
 
 /** The schemas are our own. Checking them would take 40 ms at the first answer. */
 const ajv = new Ajv2020({ strict: false, validateSchema: false });
@@ -61,7 +62,7 @@ export function answerNotification(
     if (!notification || notification.erased_at !== null) throw notificationNotFound();
 
     const { author } = namedAuthor(caller, notification.author_name);
-    const { question, documentId: namedDocument, leadPhone } = askedIn(notification);
+    const { question, documentId: namedDocument, leadPhone } = readContext(notification);
     const decision = checkAnswer(
       {
         type: notification.notification_type,

@@ -8,6 +8,7 @@ import { type Learned, type Lesson, learn } from '../../knowledge/learn.ts';
 import { rememberAnswered } from '../../knowledge/suggestions.ts';
 import { endAsk } from '../asks/store.ts';
 import { notificationEvent } from '../event.ts';
+import { readContext } from '../kinds.ts';
 import type { AnswerDecision } from '../rules.ts';
 import { lockNotification, type StoredNotification } from '../store.ts';
 
@@ -23,20 +24,6 @@ export interface Settled {
   at: Date;
   /** Whom the answer goes to: as it was when the person answered, unless somebody corrects the number. */
   recipient: string;
-}
-
-/** The question of a notification, and the document that its context names. */
-export function askedIn({
-  context,
-  requested_fields,
-}: Pick<StoredNotification, 'context' | 'requested_fields'>) {
-  const read = JSON.parse(context) as Record<string, unknown>;
-  const [field = ''] = JSON.parse(requested_fields) as string[];
-  return {
-    question: String(read[field] ?? ''),
-    documentId: typeof read.document_id === 'number' ? read.document_id : undefined,
-    leadPhone: read.lead_phone,
-  };
 }
 
 /** The event of an answer. */
@@ -99,7 +86,7 @@ export async function performAnswer(
   if (isAsked) await endAsk(tx, merchantId, id, { status: 'answered', answer, by, at });
   await logEvents(tx, merchantId, [event]);
 
-  const { question, documentId } = askedIn(notification);
+  const { question, documentId } = readContext(notification);
   const lesson: Lesson = { teach, sourceId, documentId, question, answer, notificationId: id, author, at };
   const learned = decision.learn ? await learn(tx, merchantId, lesson, newIds.document) : undefined;
   await rememberAnswered(tx, merchantId, lesson, learned);

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../../auth/guard.ts';
 import { MessageOf } from '../../contract/common.ts';
@@ -17,15 +16,15 @@ import type { Outbox } from '../../delivery/queue/enqueue.ts';
 import {
   idempotencyKeyInFlight,
   idempotencyKeyReused,
-  invalid,
   isPending,
   notificationNotFound,
   required,
-  TOKEN_ERRORS,
   tooLate,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { idIn } from '../../http/ids.ts';
+import { objectIn } from '../../http/input.ts';
+import { type App, route } from '../../http/openapi.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { deleteForever } from '../delete.ts';
 import { idsInvalid, readIds, readUndoSeconds } from '../groups/answerMany.ts';
@@ -45,168 +44,132 @@ interface Parts {
 }
 
 const REOPENED = 'Notification reopened.';
-const MANY_ERRORS = [
-  ...[...TOKEN_ERRORS, required('ids'), idsInvalid()],
-  ...[idempotencyKeyReused(), idempotencyKeyInFlight()],
-];
+const MANY_ERRORS = [required('ids'), idsInvalid(), idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 /** Undo an answer; resolve, reopen and delete many; and what an answer could teach. */
-export function answerRoutes({
-  database,
-  outbox,
-  storage,
-  writeOnce,
-  now,
-}: Parts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireMerchant(app);
+export async function answerRoutes(app: App, parts: Parts): Promise<void> {
+  const { database, outbox, storage, writeOnce, now } = parts;
+  requireMerchant(app);
+  checkNothing(app);
 
-    app.post(
-      '/:notification_id/reopen',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Reopen a notification', {
-            operationId: 'reopenNotification',
-            description:
-              'Takes an answer back while it can be undone (`undo_until`), with its message and its lesson. A ' +
-              'notification that was resolved without a reply can be reopened at any time: its ask waits again.',
-            errors: [...TOKEN_ERRORS, notificationNotFound(), tooLate(), isPending()],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: MessageOf(REOPENED) },
-        },
-      },
-      async (request) => {
-        await reopen(database, merchantOf(request), idOf(request), now());
-        database.signal(CHANGES);
-        return { message: REOPENED };
-      },
-    );
+  app.post(
+    '/:notification_id/reopen',
+    route('notifications', 'Reopen a notification', {
+      operationId: 'reopenNotification',
+      scopes: ['answer'],
+      area: 'notification',
+      description:
+        'Takes an answer back while it can be undone (`undo_until`), with its message and its lesson. A ' +
+        'notification that was resolved without a reply can be reopened at any time: its ask waits again.',
+      errors: [notificationNotFound(), tooLate(), isPending()],
+      response: { 200: MessageOf(REOPENED) },
+    }),
+    async (request) => {
+      await reopen(database, merchantOf(request), idOf(request), now());
+      database.signal(CHANGES);
+      return { message: REOPENED };
+    },
+  );
 
-    app.post(
-      '/resolve-many',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Resolve many notifications', {
-            operationId: 'resolveManyNotifications',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Resolves each of them without a reply, as `resolve_only` does, or refuses it. If the call fails, repeat ' +
-              'it: it resolves the rest. With an `Idempotency-Key`, a call that was completed is not performed again ' +
-              'for 24 hours.',
-            errors: [...MANY_ERRORS, undoSecondsInvalid()],
-            area: 'notification',
-          }),
-          headers: WriteHeaders,
-          body: ResolveManyBody,
-          response: { 200: ResolvedMany },
-        },
-      },
-      async (request, reply) => {
-        const body = bodyOf(request);
-        const ids = readIds(body.ids);
-        const undoSeconds = readUndoSeconds(body.undo_seconds);
-        const common = { merchantId: merchantOf(request), author: authorOf(request) };
-        const resolveOne = async (id: number) => {
-          const answer = { resolve_only: true, undo_seconds: undoSeconds };
-          const { message } = await answerNotification(
-            database,
-            { outbox, storage },
-            { ...common, id, body: answer, at: now() },
-          );
-          return { id, status: 'resolved' as const, message };
-        };
-        return inParts(request, reply, () => forEach(ids, resolveOne));
-      },
-    );
+  app.post(
+    '/resolve-many',
+    route('notifications', 'Resolve many notifications', {
+      operationId: 'resolveManyNotifications',
+      scopes: ['answer'],
+      area: 'notification',
+      responseHeaders: ['Idempotency-Replayed'],
+      description:
+        'Resolves each of them without a reply, as `resolve_only` does, or refuses it. If the call fails, repeat ' +
+        'it: it resolves the rest. With an `Idempotency-Key`, a call that was completed is not performed again ' +
+        'for 24 hours.',
+      errors: [...MANY_ERRORS, undoSecondsInvalid()],
+      headers: WriteHeaders,
+      body: ResolveManyBody,
+      response: { 200: ResolvedMany },
+    }),
+    async (request, reply) => {
+      const body = objectIn(request.body);
+      const ids = readIds(body.ids);
+      const undoSeconds = readUndoSeconds(body.undo_seconds);
+      const common = { merchantId: merchantOf(request), author: authorOf(request) };
+      const resolveOne = async (id: number) => {
+        const answer = { resolve_only: true, undo_seconds: undoSeconds };
+        const { message } = await answerNotification(
+          database,
+          { outbox, storage },
+          { ...common, id, body: answer, at: now() },
+        );
+        return { id, status: 'resolved' as const, message };
+      };
+      return inParts(request, reply, () => forEach(ids, resolveOne));
+    },
+  );
 
-    app.post(
-      '/reopen-many',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Reopen many notifications', {
-            operationId: 'reopenManyNotifications',
-            headers: ['Idempotency-Replayed'],
-            description: 'Reopens each of them, as `reopen` does, or refuses it.',
-            errors: MANY_ERRORS,
-            area: 'notification',
-          }),
-          headers: WriteHeaders,
-          body: ReopenManyBody,
-          response: { 200: ReopenedMany },
-        },
-      },
-      async (request, reply) => {
-        const ids = readIds(bodyOf(request).ids);
-        const merchantId = merchantOf(request);
-        const reopenOne = async (id: number) => {
-          await reopen(database, merchantId, id, now());
-          return { id, status: 'reopened' as const, message: REOPENED };
-        };
-        return inParts(request, reply, () => forEach(ids, reopenOne));
-      },
-    );
+  app.post(
+    '/reopen-many',
+    route('notifications', 'Reopen many notifications', {
+      operationId: 'reopenManyNotifications',
+      scopes: ['answer'],
+      area: 'notification',
+      responseHeaders: ['Idempotency-Replayed'],
+      description: 'Reopens each of them, as `reopen` does, or refuses it.',
+      errors: MANY_ERRORS,
+      headers: WriteHeaders,
+      body: ReopenManyBody,
+      response: { 200: ReopenedMany },
+    }),
+    async (request, reply) => {
+      const ids = readIds(objectIn(request.body).ids);
+      const merchantId = merchantOf(request);
+      const reopenOne = async (id: number) => {
+        await reopen(database, merchantId, id, now());
+        return { id, status: 'reopened' as const, message: REOPENED };
+      };
+      return inParts(request, reply, () => forEach(ids, reopenOne));
+    },
+  );
 
-    app.post(
-      '/delete-many',
-      {
-        config: { area: 'notification', scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Delete many notifications', {
-            operationId: 'deleteManyNotifications',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Deletes each of them permanently, answered or not. Nothing is sent to the customers. If the call fails, ' +
-              'repeat it: it deletes the rest.',
-            errors: MANY_ERRORS,
-            area: 'notification',
-          }),
-          headers: WriteHeaders,
-          body: DeleteManyBody,
-          response: { 200: DeletedMany },
-        },
-      },
-      async (request, reply) => {
-        const ids = readIds(bodyOf(request).ids);
-        const merchantId = merchantOf(request);
-        const by = { author: authorOf(request), who: whoOf(request) };
-        const deleteOne = async (id: number) => {
-          await deleteForever(database, merchantId, id, { ...by, at: now() });
-          return { id, status: 'deleted' as const, message: 'Notification deleted.' };
-        };
-        return inParts(request, reply, () => forEach(ids, deleteOne));
-      },
-    );
+  app.post(
+    '/delete-many',
+    route('notifications', 'Delete many notifications', {
+      operationId: 'deleteManyNotifications',
+      scopes: ['answer'],
+      area: 'notification',
+      responseHeaders: ['Idempotency-Replayed'],
+      description:
+        'Deletes each of them permanently, answered or not. Nothing is sent to the customers. If the call fails, ' +
+        'repeat it: it deletes the rest.',
+      errors: MANY_ERRORS,
+      headers: WriteHeaders,
+      body: DeleteManyBody,
+      response: { 200: DeletedMany },
+    }),
+    async (request, reply) => {
+      const ids = readIds(objectIn(request.body).ids);
+      const merchantId = merchantOf(request);
+      const by = { author: authorOf(request), who: whoOf(request) };
+      const deleteOne = async (id: number) => {
+        await deleteForever(database, merchantId, id, { ...by, at: now() });
+        return { id, status: 'deleted' as const, message: 'Notification deleted.' };
+      };
+      return inParts(request, reply, () => forEach(ids, deleteOne));
+    },
+  );
 
-    app.get(
-      '/:notification_id/teaching',
-      {
-        config: { area: 'notification', scopes: ['notifications:read'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Get what an answer could teach', {
-            operationId: 'proposeTeaching',
-            description:
-              'The document that the notification refers to, whether its question is about this customer only, and a ' +
-              'proposal for `teach` of the answer.',
-            errors: [...TOKEN_ERRORS, notificationNotFound()],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          response: { 200: TeachingProposal },
-        },
-      },
-      (request) => proposeTeaching(database, merchantOf(request), idOf(request)),
-    );
-  };
+  app.get(
+    '/:notification_id/teaching',
+    route('notifications', 'Get what an answer could teach', {
+      operationId: 'proposeTeaching',
+      scopes: ['notifications:read'],
+      area: 'notification',
+      description:
+        'The document that the notification refers to, whether its question is about this customer only, and a ' +
+        'proposal for `teach` of the answer.',
+      errors: [notificationNotFound()],
+      response: { 200: TeachingProposal },
+    }),
+    (request) => proposeTeaching(database, merchantOf(request), idOf(request)),
+  );
 
   async function inParts<Result>(
     request: FastifyRequest,
@@ -214,11 +177,7 @@ export function answerRoutes({
     perform: () => Promise<Result[]>,
   ): Promise<{ results: Result[] }> {
     try {
-      const { results } = await writeOnce.inParts(request, reply, async () => ({
-        results: await perform(),
-        headers: {},
-      }));
-      return { results };
+      return await writeOnce.inParts(request, reply, async () => ({ results: await perform() }));
     } finally {
       // Also if it failed half-way.
       database.signal(CHANGES);
@@ -226,15 +185,4 @@ export function answerRoutes({
   }
 }
 
-function bodyOf({ body }: FastifyRequest): Record<string, unknown> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalid('body', 'body must be a JSON object');
-  return Object.fromEntries(Object.entries(body));
-}
-
-/** An invalid id belongs to no notification. */
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { notification_id: string }).notification_id);
-  if (id === undefined) throw notificationNotFound();
-  return id;
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'notification_id', notificationNotFound);

@@ -5,9 +5,8 @@ import type { Queries } from '../../database/database.ts';
 import { notificationNotFound } from '../../errors.ts';
 import { findTaughtDocument, titleOf } from '../../knowledge/teach.ts';
 import { isPersonal } from '../groups/personal.ts';
-import { KINDS } from '../kinds.ts';
+import { KINDS, readContext } from '../kinds.ts';
 import { findNotification } from '../store.ts';
-import { askedIn } from './perform.ts';
 
 /** A document keeps what it has, unless the person decides otherwise. */
 export async function proposeTeaching(
@@ -17,7 +16,7 @@ export async function proposeTeaching(
 ): Promise<Static<typeof TeachingProposal>> {
   const notification = await findNotification(queries, { merchantId, id });
   if (!notification) throw notificationNotFound();
-  const { question, documentId } = askedIn(notification);
+  const { question, documentId } = readContext(notification);
   const personal = isPersonal(question);
   const document = (await findTaughtDocument(queries, merchantId, documentId)) ?? null;
   const teaches = KINDS[notification.notification_type].teaches && !personal;

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { authorOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../../auth/guard.ts';
 import {
@@ -11,6 +10,7 @@ import {
   OpenAsksQuery,
 } from '../../contract/asks.ts';
 import type { MerchantId } from '../../contract/ids.ts';
+import type { NotificationType } from '../../contract/notifications.ts';
 import { WriteHeaders } from '../../contract/notifications.ts';
 import { CHANGES, type Database } from '../../database/database.ts';
 import { deliveryWire } from '../../delivery/queue/deliveries.ts';
@@ -24,12 +24,11 @@ import {
   phoneRequired,
   required,
   storageFull,
-  TOKEN_ERRORS,
   tooManyWaits,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
+import { idIn } from '../../http/ids.ts';
 import { sendJson } from '../../http/json.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { type App, route } from '../../http/openapi.ts';
 import {
   collectPage,
   cursorInvalid,
@@ -38,13 +37,15 @@ import {
   readCursor,
   readLimit,
 } from '../../http/paging.ts';
+import { checkBodiesOnly } from '../../http/schemas.ts';
 import type { Confidence } from '../../knowledge/confidence/confidence.ts';
 import { findAnswers } from '../../knowledge/find.ts';
 import type { Ranking } from '../../knowledge/ranking/rank.ts';
 import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
 import { whileWaiting } from '../../merchants/store.ts';
-import { contextOf } from '../columns.ts';
+import { columnOf } from '../columns.ts';
 import type { WriteOnce } from '../idempotency.ts';
+import { readContext } from '../kinds.ts';
 import { type AskParts, ask } from './ask.ts';
 import { cancel, expire } from './end.ts';
 import { readQuestion } from './rules.ts';
@@ -65,12 +66,14 @@ export interface AskRouteParts extends AskParts {
 
 const CANDIDATES_MAX = 5;
 const deliveryColumn = (merchantId: string) => `${deliveryWire(merchantId, 'asks.id')} as delivery`;
-const contextColumn = (merchantId: string) => `${contextOf(merchantId, 'asks.id')} as context`;
+const askedColumns = (merchantId: string) =>
+  `${columnOf('context', merchantId, 'asks.id')} as context,
+    ${columnOf('notification_type', merchantId, 'asks.id')} as notification_type`;
 const SCOPES = ['ask'] as const;
 const CURSOR_SOURCE = 'the next_cursor of a page';
 
 /** Ask the merchant, get or wait for the answer, cancel. */
-export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
+export async function askRoutes(app: App, parts: AskRouteParts): Promise<void> {
   const { database, waiters, waitLimits, revocations, writeOnce, now } = parts;
 
   const find = createFindAsk<{ delivery: string | null }>(database, deliveryColumn);
@@ -108,190 +111,157 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
     });
   };
 
-  return async (app) => {
-    requireMerchant(app);
+  requireMerchant(app);
+  checkBodiesOnly(app);
 
-    app.post(
-      '/',
-      {
-        // It may wait for a person.
-        config: { scopes: SCOPES, isStream: true },
-        schema: {
-          ...describeRoute('asks', 'Ask the merchant', {
-            operationId: 'askMerchant',
-            headers: ['Idempotency-Replayed'],
-            description:
-              'Answers from the knowledge base if it can (`known`), otherwise raises a notification (`asked`). With ' +
-              '`wait_seconds` it waits for the merchant; if too many requests of the caller or merchant wait already, it ' +
-              'raises the notification and does not wait. An `Idempotency-Key` makes a repeated call safe for 24 hours: it ' +
-              'returns the same question, with its answer once there is one.',
-            errors: [
-              ...TOKEN_ERRORS,
-              required('question'),
-              conversationNotFound(),
-              phoneRequired(),
-              phoneDiffers(),
-              storageFull(),
-              idempotencyKeyReused(),
-              idempotencyKeyInFlight(),
-            ],
-          }),
-          headers: WriteHeaders,
-          body: AskBody,
-          response: { 200: AskReply },
-        },
-      },
-      async (request, reply) => {
-        const merchantId = merchantOf(request);
-        const { body } = request;
-        const question = readQuestion(body);
-        const { candidates, recognised } = await findAnswers(parts, merchantId, question.text, {
-          limit: CANDIDATES_MAX,
+  app.post(
+    '/',
+    route('asks', 'Ask the merchant', {
+      operationId: 'askMerchant',
+      // It may wait for a person.
+      scopes: SCOPES,
+      isStream: true,
+      responseHeaders: ['Idempotency-Replayed'],
+      description:
+        'Answers from the knowledge base if it can (`known`), otherwise raises a notification (`asked`). With ' +
+        '`wait_seconds` it waits for the merchant; if too many requests of the caller or merchant wait already, it ' +
+        'raises the notification and does not wait. An `Idempotency-Key` makes a repeated call safe for 24 hours: it ' +
+        'returns the same question, with its answer once there is one.',
+      errors: [
+        required('question'),
+        conversationNotFound(),
+        phoneRequired(),
+        phoneDiffers(),
+        storageFull(),
+        idempotencyKeyReused(),
+        idempotencyKeyInFlight(),
+      ],
+      headers: WriteHeaders,
+      body: AskBody,
+      response: { 200: AskReply },
+    }),
+    async (request, reply) => {
+      const merchantId = merchantOf(request);
+      const { body } = request;
+      const question = readQuestion(body);
+      const { candidates, recognised } = await findAnswers(parts, merchantId, question.text, {
+        limit: CANDIDATES_MAX,
+      });
+      const { asked } = await writeOnce(request, reply, async (queries) => {
+        const outcome = await ask(queries, parts, merchantId, {
+          body,
+          question,
+          recognised,
+          at: now(),
         });
-        const { asked } = await writeOnce(request, reply, async (queries) => {
-          const outcome = await ask(queries, parts, merchantId, {
-            body,
-            question,
-            recognised,
-            at: now(),
-          });
-          const headers = 'id' in outcome ? { location: `/api/v1/ask/${outcome.id}` } : {};
-          return { asked: outcome, headers };
-        });
-        if ('known' in asked) {
-          const { document_id, question: title, answer, score } = asked.known;
-          return {
-            status: 'known' as const,
-            ...{ answer, document_id, question: title, score },
-            conversation_id: asked.conversationId,
-            reference: question.reference,
-            metadata: body.metadata ?? null,
-            taken_over: null,
-            candidates,
-          };
-        }
-        database.signal(CHANGES);
-        const { id } = asked;
-        const seconds = body.wait_seconds ?? 0;
-        const state = await wait(request, reply, { id, seconds, whenFull: 'return' });
-        const status = state.status === 'waiting' ? 'asked' : state.status;
-        const { duplicate, takenOver } = asked;
-        const reported = { ...state, status, duplicate, taken_over: takenOver ?? null, candidates };
-        const waiting = await whileWaiting(database, merchantId, now());
-        return sendJson(reply, JSON.stringify({ ...reported, ...waiting }));
-      },
-    );
+        const headers = 'id' in outcome ? { location: `/api/v1/ask/${outcome.id}` } : {};
+        return { asked: outcome, headers };
+      });
+      if ('known' in asked) {
+        const { document_id, question: title, answer, score } = asked.known;
+        return {
+          status: 'known' as const,
+          ...{ answer, document_id, question: title, score },
+          conversation_id: asked.conversationId,
+          reference: question.reference,
+          metadata: body.metadata ?? null,
+          taken_over: null,
+          candidates,
+        };
+      }
+      database.signal(CHANGES);
+      const { id } = asked;
+      const seconds = body.wait_seconds ?? 0;
+      const state = await wait(request, reply, { id, seconds, whenFull: 'return' });
+      const status = state.status === 'waiting' ? 'asked' : state.status;
+      const { duplicate, takenOver } = asked;
+      const reported = { ...state, status, duplicate, taken_over: takenOver ?? null, candidates };
+      const waiting = await whileWaiting(database, merchantId, now());
+      return sendJson(reply, JSON.stringify({ ...reported, ...waiting }));
+    },
+  );
 
-    app.get(
-      '/',
-      {
-        config: { scopes: SCOPES },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('asks', 'List open questions', {
-            operationId: 'listOpenAsks',
-            description: 'The questions that wait for the merchant, newest first.',
-            errors: [...TOKEN_ERRORS, limitInvalid(OPEN_ASKS_MAX), cursorInvalid(CURSOR_SOURCE)],
-          }),
-          querystring: OpenAsksQuery,
-          response: { 200: OpenAsks },
-        },
-      },
-      async (request, reply) => {
-        const query = request.query as Record<string, unknown>;
-        const limit = readLimit(query.limit, OPEN_ASKS_MAX) ?? OPEN_ASKS_MAX;
-        const [before] = readCursor(query.cursor, /^ask (\d{1,15})$/, CURSOR_SOURCE) ?? [];
-        const beforeId = before === undefined ? Number.MAX_SAFE_INTEGER : Number(before);
-        const { rows, hasMore } = await collectPage<WaitingAsk>(limit, lengthOf, (last, atMost) =>
-          listWaiting(
-            database,
-            merchantOf(request),
-            { beforeId: last?.id ?? beforeId, limit: atMost },
-            contextColumn,
-          ),
-        );
-        const asks = rows.map((row) => ({
-          status: 'waiting',
-          ...baseOf(row),
-          question: askedIn(row.context),
-        }));
-        const nextCursor = hasMore ? cursorOf(`ask ${rows.at(-1)!.id}`) : null;
-        return sendJson(reply, JSON.stringify({ asks, next_cursor: nextCursor }));
-      },
-    );
+  app.get(
+    '/',
+    route('asks', 'List open questions', {
+      operationId: 'listOpenAsks',
+      scopes: SCOPES,
+      description: 'The questions that wait for the merchant, newest first.',
+      errors: [limitInvalid(OPEN_ASKS_MAX), cursorInvalid(CURSOR_SOURCE)],
+      querystring: OpenAsksQuery,
+      response: { 200: OpenAsks },
+    }),
+    async (request, reply) => {
+      const query = request.query as Record<string, unknown>;
+      const limit = readLimit(query.limit, OPEN_ASKS_MAX) ?? OPEN_ASKS_MAX;
+      const [before] = readCursor(query.cursor, /^ask (\d{1,15})$/, CURSOR_SOURCE) ?? [];
+      const beforeId = before === undefined ? Number.MAX_SAFE_INTEGER : Number(before);
+      const { rows, hasMore } = await collectPage<WaitingAsk>(limit, lengthOf, (last, atMost) =>
+        listWaiting(
+          database,
+          merchantOf(request),
+          { beforeId: last?.id ?? beforeId, limit: atMost },
+          askedColumns,
+        ),
+      );
+      const asks = rows.map((row) => ({
+        status: 'waiting',
+        ...baseOf(row),
+        question: row.context === null ? '' : readContext({ ...row, context: row.context }).question,
+      }));
+      const nextCursor = hasMore ? cursorOf(`ask ${rows.at(-1)!.id}`) : null;
+      return sendJson(reply, JSON.stringify({ asks, next_cursor: nextCursor }));
+    },
+  );
 
-    app.get(
-      '/:ask_id',
-      {
-        config: { scopes: SCOPES, isStream: true },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('asks', 'Get a question, or wait for its answer', {
-            operationId: 'getAsk',
-            description:
-              'The question and its state. With `wait`, the call waits while the merchant has not answered; if too many ' +
-              'requests of the caller or merchant wait already, it gets 429 instead. The outcome is kept for 30 days, also if ' +
-              'the notification was deleted.',
-            errors: [...TOKEN_ERRORS, tooManyWaits('user or key', 1000, 5), askNotFound(), waitInvalid()],
-          }),
-          params: idSchema,
-          querystring: AskQuery,
-          response: { 200: AskStateSchema },
-        },
-      },
-      async (request, reply) => {
-        const wanted = { id: idOf(request), seconds: readWait(request), whenFull: 'refuse' as const };
-        return sendJson(reply, JSON.stringify(await wait(request, reply, wanted)));
-      },
-    );
+  app.get(
+    '/:ask_id',
+    route('asks', 'Get a question, or wait for its answer', {
+      operationId: 'getAsk',
+      scopes: SCOPES,
+      isStream: true,
+      description:
+        'The question and its state. With `wait`, the call waits while the merchant has not answered; if too many ' +
+        'requests of the caller or merchant wait already, it gets 429 instead. The outcome is kept for 30 days, also if ' +
+        'the notification was deleted.',
+      errors: [tooManyWaits('user or key', 1000, 5), askNotFound(), waitInvalid()],
+      querystring: AskQuery,
+      response: { 200: AskStateSchema },
+    }),
+    async (request, reply) => {
+      const wanted = { id: idOf(request), seconds: readWait(request), whenFull: 'refuse' as const };
+      return sendJson(reply, JSON.stringify(await wait(request, reply, wanted)));
+    },
+  );
 
-    app.delete(
-      '/:ask_id',
-      {
-        config: { scopes: SCOPES },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('asks', 'Cancel a question', {
-            operationId: 'cancelAsk',
-            description:
-              'The question leaves the inbox, and the merchant sees that the assistant cancelled it. Nothing is sent.',
-            errors: [...TOKEN_ERRORS, askNotFound(), askEnded('answered')],
-          }),
-          params: idSchema,
-          response: { 200: AskStateSchema },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const id = idOf(request);
-        const by = { author: authorOf(request), who: whoOf(request), at: now() };
-        // Not an ask of this merchant, or a notification that nobody asked for.
-        if (!(await find({ merchantId, id }))) throw askNotFound();
-        const cancelled = await database.transaction((tx) => cancel(tx, merchantId, id, by));
-        if (cancelled) database.signal(CHANGES);
-        const state = await read(merchantId, id);
-        // One whose answer can still be undone waits, but is answered.
-        if (state.status !== 'cancelled')
-          throw askEnded(state.status === 'waiting' ? 'answered' : state.status);
-        return state as never;
-      },
-    );
-  };
+  app.delete(
+    '/:ask_id',
+    route('asks', 'Cancel a question', {
+      operationId: 'cancelAsk',
+      scopes: SCOPES,
+      description:
+        'The question leaves the inbox, and the merchant sees that the assistant cancelled it. Nothing is sent.',
+      errors: [askNotFound(), askEnded('answered')],
+      response: { 200: AskStateSchema },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const id = idOf(request);
+      const by = { author: authorOf(request), who: whoOf(request), at: now() };
+      // Not an ask of this merchant, or a notification that nobody asked for.
+      if (!(await find({ merchantId, id }))) throw askNotFound();
+      const cancelled = await database.transaction((tx) => cancel(tx, merchantId, id, by));
+      if (cancelled) database.signal(CHANGES);
+      const state = await read(merchantId, id);
+      // One whose answer can still be undone waits, but is answered.
+      if (state.status !== 'cancelled')
+        throw askEnded(state.status === 'waiting' ? 'answered' : state.status);
+      return state as never;
+    },
+  );
 }
 
-type WaitingAsk = Ask & { context: string | null };
+type WaitingAsk = Ask & { context: string | null; notification_type: NotificationType };
 const lengthOf = ({ context, metadata }: WaitingAsk) => (context?.length ?? 0) + (metadata?.length ?? 0);
 
-const idSchema = parameterSchema('ask_id');
-
-/** An invalid id belongs to no ask. */
-function idOf(request: FastifyRequest): number {
-  const id = readId((request.params as { ask_id: string }).ask_id);
-  if (id === undefined) throw askNotFound();
-  return id;
-}
-
-function askedIn(contextText: string | null): string {
-  const context = JSON.parse(contextText ?? '{}') as Record<string, unknown>;
-  return String(context.question ?? context.support_request_reason ?? '');
-}
+const idOf = (request: FastifyRequest) => idIn(request, 'ask_id', askNotFound);

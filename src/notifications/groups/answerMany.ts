@@ -3,6 +3,7 @@ import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Database, Transaction } from '../../database/database.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
 import { invalid, required } from '../../errors.ts';
+import { isId, isLongerThan, memberOf, objectIn } from '../../http/input.ts';
 import { documentExists } from '../../knowledge/taught.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { answerNotification } from '../answers/answer.ts';
@@ -29,10 +30,8 @@ export const idsInvalid = () =>
 
 /** Reads the body of a request, or throws what is wrong with it. */
 export function readManyAnswer(body: unknown): ManyAnswer {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalid('body', 'body must be a JSON object');
-  const given = (field: string): unknown =>
-    Object.hasOwn(body, field) ? ((body as Record<string, unknown>)[field] ?? undefined) : undefined;
+  objectIn(body);
+  const given = (field: string): unknown => memberOf(body, field) ?? undefined;
   const flag = (field: string, otherwise: boolean): boolean => {
     const value = given(field) ?? otherwise;
     if (typeof value !== 'boolean') throw invalid(field, `${field} must be a boolean`);
@@ -42,9 +41,7 @@ export function readManyAnswer(body: unknown): ManyAnswer {
   const ids = readIds(given('ids'));
   const answer = given('answer');
   if (answer === undefined || (typeof answer === 'string' && answer.trim() === '')) throw required('answer');
-  // A character has at most two UTF-16 units.
-  const isText = typeof answer === 'string' && answer.length <= 2 * ANSWER_LENGTH_MAX;
-  if (!isText || [...answer].length > ANSWER_LENGTH_MAX)
+  if (typeof answer !== 'string' || isLongerThan(answer, ANSWER_LENGTH_MAX))
     throw invalid('answer', `answer must be a text of at most ${ANSWER_LENGTH_MAX} characters`);
   const documentId = given('document_id');
   if (documentId !== undefined && !isId(documentId))
@@ -80,8 +77,6 @@ export function readUndoSeconds(given: unknown): number {
   if (!isUndoSeconds(seconds)) throw undoSecondsInvalid();
   return seconds;
 }
-
-const isId = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
 
 interface Parts {
   database: Database;

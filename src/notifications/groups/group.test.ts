@@ -5,7 +5,10 @@ import { comparedOf, questionOf } from './question.ts';
 
 const grouped = async (...texts: string[]) => {
   const questions = texts.map((text, index) =>
-    questionOf({ id: index + 1, conversation_id: 1, created_at: '', context: '' }, text),
+    questionOf({
+      ...{ id: index + 1, conversation_id: 1, created_at: '', notification_type: 'user_question_request' },
+      context: JSON.stringify({ question: text }),
+    }),
   );
   const groups = await groupsOf(questions, () => undefined);
   return groups.map((group) => group.map(({ id }) => id));

@@ -4,9 +4,8 @@ import type { Database } from '../../database/database.ts';
 import { withinDeadline, withoutDeadline } from '../../database/deadline.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { readInboxVersion } from '../inboxes.ts';
-import { KINDS } from '../kinds.ts';
 import { groupsOf } from './group.ts';
-import { type Question, questionOf } from './question.ts';
+import type { Question } from './question.ts';
 import { listPending, readQuestions } from './store.ts';
 
 /** A merchant's pending questions, and which of them belong together. */
@@ -26,8 +25,6 @@ interface Known extends Pending {
 const QUESTION_BYTES = 600;
 const WORD_BYTES = 40;
 const KEPT_MAX_BYTES = 32 * 1024 * 1024;
-/** At most 16 KB each. */
-const READ_AT_ONCE = 32;
 
 /**
  * Pending questions, kept in memory and brought up to date when somebody looks, so raising one costs nothing more. What a
@@ -80,14 +77,7 @@ async function update(
   const pause = inSlices();
   const rows = await listPending(database, merchantId);
   const missing = rows.map(({ id }) => id).filter((id) => !before?.ids.has(id));
-  const found = new Map<number, Question>();
-  for (let from = 0; from < missing.length; from += READ_AT_ONCE) {
-    const slice = missing.slice(from, from + READ_AT_ONCE);
-    for (const row of await readQuestions(database, merchantId, slice)) {
-      found.set(row.id, questionOf(row, questionIn(row.context)));
-      await pause();
-    }
-  }
+  const found = await readQuestions(database, merchantId, missing);
   const questions = new Map<number, Question>();
   const grouped: Question[] = [];
   for (const { id, ungrouped } of rows) {
@@ -99,16 +89,6 @@ async function update(
   const groups = await groupsOf(grouped, pause);
   groups.sort((a, b) => b.length - a.length || b.at(-1)!.id - a.at(-1)!.id);
   return { questions, groups, ids: new Set(rows.map(({ id }) => id)) };
-}
-
-/** What a customer asked, whatever the type. */
-export function questionIn(contextText: string): string {
-  const context = JSON.parse(contextText) as Record<string, unknown>;
-  for (const { requestedFields } of Object.values(KINDS)) {
-    const text = context[requestedFields[0] ?? ''];
-    if (typeof text === 'string' && text.trim() !== '') return text.trim();
-  }
-  return '';
 }
 
 function bytesOf({ questions, ids }: Known): number {

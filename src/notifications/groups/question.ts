@@ -1,4 +1,5 @@
 import { toldBy } from '../../knowledge/ranking/sameQuestion.ts';
+import { readContext, type WithContext } from '../kinds.ts';
 import { isPersonal } from './personal.ts';
 
 /** What the comparison needs of a question. */
@@ -35,14 +36,14 @@ export function comparedOf(text: string): Compared {
   return { words: new Set(stems), fixed, asking, acting };
 }
 
-export interface PendingRow {
+export interface PendingRow extends WithContext {
   id: number;
   conversation_id: number;
   created_at: string;
-  context: string;
 }
 
-export function questionOf(row: PendingRow, asked: string): Question {
+export function questionOf(row: PendingRow): Question {
+  const asked = readContext(row).question.trim();
   const compared = comparedOf(asked);
   const personal = isPersonal(asked);
   const { size } = compared.words;

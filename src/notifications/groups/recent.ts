@@ -3,8 +3,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Database } from '../../database/database.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { groupsOf } from './group.ts';
-import { questionIn } from './pending.ts';
-import { type Question, questionOf } from './question.ts';
+import type { Question } from './question.ts';
 import { listRecent, type QuestionState, readQuestions } from './store.ts';
 
 /** One of a merchant's newest questions, pending or not. */
@@ -17,8 +16,6 @@ export interface RecentQuestion {
 /** The text of a question and its words, about. */
 const QUESTION_BYTES = 1500;
 const KEPT_MAX_BYTES = 16 * 1024 * 1024;
-/** At most 16 KB each. */
-const READ_AT_ONCE = 32;
 
 export type RecentQuestions = (merchantId: MerchantId) => Promise<RecentQuestion[]>;
 
@@ -35,14 +32,7 @@ export function createRecentQuestions(database: Database): RecentQuestions {
     const rows = await listRecent(database, merchantId);
     const before = kept.get(merchantId);
     const missing = rows.map(({ id }) => id).filter((id) => !before?.has(id));
-    const found = new Map<number, Question>();
-    const pause = inSlices();
-    for (let from = 0; from < missing.length; from += READ_AT_ONCE) {
-      for (const row of await readQuestions(database, merchantId, missing.slice(from, from + READ_AT_ONCE))) {
-        found.set(row.id, questionOf(row, questionIn(row.context)));
-        await pause();
-      }
-    }
+    const found = await readQuestions(database, merchantId, missing);
     const recent = rows.flatMap(({ id, state, ungrouped }): RecentQuestion[] => {
       const question = found.get(id) ?? before?.get(id);
       return question ? [{ question, state, isUngrouped: ungrouped === 1 }] : [];

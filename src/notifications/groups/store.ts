@@ -2,14 +2,17 @@ import type { Author, MerchantId } from '../../contract/ids.ts';
 import { NOTIFICATION_TYPES } from '../../contract/notifications.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
+import { notificationNotFound } from '../../errors.ts';
+import { inSlices } from '../../http/limits/slices.ts';
 import { CANCELLED } from '../asks/end.ts';
-import { KINDS } from '../kinds.ts';
-import type { PendingRow } from './question.ts';
+import { KINDS, readContext, type WithContext } from '../kinds.ts';
+import { type PendingRow, type Question, questionOf } from './question.ts';
 
 /** Only the newest notifications are compared. */
 const PENDING_MAX = 1000;
 /** What is larger is not compared. A slice of rows must be short for SQLite, which blocks everybody. */
 const CONTEXT_MAX_BYTES = 16 * 1024;
+const READ_AT_ONCE = 32;
 
 /** What customers want a person for is answered one by one. */
 const TYPES = NOTIFICATION_TYPES.filter((type) => KINDS[type].teaches);
@@ -39,7 +42,7 @@ export async function listRecent(
 ): Promise<{ id: number; state: QuestionState; ungrouped: number }[]> {
   const rows = await queries.all<{ id: number; state: QuestionState | 'cancelled'; ungrouped: number }>(
     `select n.id, case when n.answer is null then 'pending' when n.answer = '${CANCELLED}' then 'cancelled'
-          when n.answer like '%"resolve_only":true}' then 'resolved' else 'answered' end as state,
+          else n.outcome end as state,
         coalesce((select 1 from ungrouped_notifications u
           where u.merchant_id = $1 and u.notification_id = n.id), 0) as ungrouped
       from notifications n where n.merchant_id = $1 order by n.id desc limit ${PENDING_MAX}`,
@@ -49,16 +52,25 @@ export async function listRecent(
 }
 
 /** Those of them that are questions and not too large. */
-export function readQuestions(
+export async function readQuestions(
   queries: Queries,
   merchantId: MerchantId,
   ids: readonly number[],
-): Promise<PendingRow[]> {
-  return queries.all(
-    `select id, conversation_id, created_at, context from notifications
-      where ${ownIdIn(queries, '$1', '$2')} and ${IS_QUESTION} and octet_length(context) <= ${CONTEXT_MAX_BYTES}`,
-    [merchantId, ids],
-  );
+): Promise<Map<number, Question>> {
+  const found = new Map<number, Question>();
+  const pause = inSlices();
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    const rows = await queries.all<PendingRow>(
+      `select id, conversation_id, created_at, notification_type, context from notifications
+        where ${ownIdIn(queries, '$1', '$2')} and ${IS_QUESTION} and octet_length(context) <= ${CONTEXT_MAX_BYTES}`,
+      [merchantId, ids.slice(from, from + READ_AT_ONCE)],
+    );
+    for (const row of rows) {
+      found.set(row.id, questionOf(row));
+      await pause();
+    }
+  }
+  return found;
 }
 
 /** Those of them that are pending. */
@@ -79,24 +91,22 @@ export function readAnswered(
   queries: Queries,
   merchantId: MerchantId,
   ids: readonly number[],
-): Promise<{ id: number; context: string }[]> {
+): Promise<(WithContext & { id: number })[]> {
   return queries.all(
-    `select id, context from notifications where ${ownIdIn(queries, '$1', '$2')} and status = 'answered'
+    `select id, notification_type, context from notifications where ${ownIdIn(queries, '$1', '$2')} and status = 'answered'
       and ${IS_QUESTION} order by id`,
     [merchantId, ids],
   );
 }
 
-export async function readContext(
-  queries: Queries,
-  merchantId: MerchantId,
-  id: number,
-): Promise<string | undefined> {
-  const row = await queries.one<{ context: string }>(
-    'select context from notifications where merchant_id = $1 and id = $2',
+/** What its customer asked. */
+export async function findQuestion(queries: Queries, merchantId: MerchantId, id: number): Promise<string> {
+  const row = await queries.one<WithContext>(
+    'select notification_type, context from notifications where merchant_id = $1 and id = $2',
     [merchantId, id],
   );
-  return row?.context;
+  if (!row) throw notificationNotFound();
+  return readContext(row).question;
 }
 
 /** From now on it is in no group. The notification must be locked. */

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { merchantOf, requireMerchant, whoOf } from '../../auth/guard.ts';
 import { MessageOf } from '../../contract/common.ts';
@@ -14,10 +13,10 @@ import {
   invalid,
   notificationNotFound,
   required,
-  TOKEN_ERRORS,
 } from '../../errors.ts';
-import { readId } from '../../http/ids.ts';
-import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { idIn } from '../../http/ids.ts';
+import { type App, route } from '../../http/openapi.ts';
+import { checkNothing } from '../../http/schemas.ts';
 import {
   fixRecipient,
   fixRecipientOfMessage,
@@ -40,7 +39,7 @@ const bodyInvalid = () => invalid('body', 'body must have either ids or all: tru
 const idsInvalid = () => invalid('ids', `ids must be 1 to ${INBOX_IDS_MAX} different ids of notifications`);
 const dryRunInvalid = () => invalid('dry_run', 'dry_run must be true or false');
 
-export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebox {
+export async function attentionRoutes(app: App, parts: AttentionParts): Promise<void> {
   const { database, defaultCountry, countryOf, now } = parts;
 
   async function fix(request: FastifyRequest, id: number, perform: typeof fixRecipient) {
@@ -54,114 +53,78 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
     return { message: 'The message is queued again.' as const };
   }
 
-  return async (app) => {
-    requireMerchant(app);
+  requireMerchant(app);
+  checkNothing(app);
 
-    app.post(
-      '/inbox/attention/send-again',
-      {
-        config: { scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Send failed messages again', {
-            operationId: 'sendAgain',
-            description:
-              'Of these notifications, or all that failed, with the filters of the list and also those that answer no ' +
-              'notification. What waits or is stopped is sent by itself and stays as it is.',
-            errors: [
-              ...[...TOKEN_ERRORS, bodyInvalid(), idsInvalid(), afterIdInvalid(), dryRunInvalid()],
-              ...FILTER_ERRORS,
-            ],
-          }),
-          body: SendAgainBody,
-          response: { 200: SentAgain },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const wanted = readSendAgain(request);
-        const countries = { country: await countryOf(database, merchantId), defaultCountry };
-        const who = whoOf(request);
-        if ('afterId' in wanted) {
-          const done = await sendAllAgain(database, merchantId, wanted, countries, { who, now });
-          const { count } = done;
-          if (wanted.dryRun) return { message: dryRunMessage(count), ...done, results: [] };
-          announceChange(parts);
-          return { message: manyMessage(count, 'queued again'), ...done, results: [] };
-        }
-        const results = await sendSomeAgain(database, merchantId, wanted.ids, countries, { who, at: now() });
+  app.post(
+    '/inbox/attention/send-again',
+    route('notifications', 'Send failed messages again', {
+      operationId: 'sendAgain',
+      scopes: ['answer'],
+      description:
+        'Of these notifications, or all that failed, with the filters of the list and also those that answer no ' +
+        'notification. What waits or is stopped is sent by itself and stays as it is.',
+      errors: [bodyInvalid(), idsInvalid(), afterIdInvalid(), dryRunInvalid(), ...FILTER_ERRORS],
+      body: SendAgainBody,
+      response: { 200: SentAgain },
+    }),
+    async (request) => {
+      const merchantId = merchantOf(request);
+      const wanted = readSendAgain(request);
+      const countries = { country: await countryOf(database, merchantId), defaultCountry };
+      const who = whoOf(request);
+      if ('afterId' in wanted) {
+        const done = await sendAllAgain(database, merchantId, wanted, countries, { who, now });
+        const { count } = done;
+        if (wanted.dryRun) return { message: dryRunMessage(count), ...done, results: [] };
         announceChange(parts);
-        const countOf = (name: string) => results.filter(({ result }) => result === name).length;
-        const count = countOf('queued');
-        const rest = { skipped: countOf('bad_number'), left_out: 0, more: false, after_id: 0, results };
-        return { message: manyMessage(count, 'queued again'), count, ...rest };
-      },
-    );
+        return { message: manyMessage(count, 'queued again'), ...done, results: [] };
+      }
+      const results = await sendSomeAgain(database, merchantId, wanted.ids, countries, { who, at: now() });
+      announceChange(parts);
+      const countOf = (name: string) => results.filter(({ result }) => result === name).length;
+      const count = countOf('queued');
+      const rest = { skipped: countOf('bad_number'), left_out: 0, more: false, after_id: 0, results };
+      return { message: manyMessage(count, 'queued again'), count, ...rest };
+    },
+  );
 
-    app.post(
-      '/notification/:notification_id/recipient',
-      {
-        // No scope: a key must not be able to send a message to somebody else.
-        config: { area: 'notification' },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('notifications', 'Fix the number and send again', {
-            operationId: 'fixRecipient',
-            description:
-              'Sends a failed message again, to this number. The conversation keeps it, and later answers go there too. ' +
-              'Only people can do this.',
-            errors: [
-              ...TOKEN_ERRORS,
-              notificationNotFound(),
-              deliveryNotFailed(),
-              required('phone'),
-              phoneInvalid(),
-            ],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          body: RecipientBody,
-          response: { 200: MessageOf('The message is queued again.') },
-        },
-      },
-      async (request) => {
-        const id = readId((request.params as { notification_id: string }).notification_id);
-        if (id === undefined) throw notificationNotFound();
-        return fix(request, id, fixRecipient);
-      },
-    );
+  app.post(
+    '/notification/:notification_id/recipient',
+    route('notifications', 'Fix the number and send again', {
+      operationId: 'fixRecipient',
+      // No scope: a key must not be able to send a message to somebody else.
+      area: 'notification',
+      description:
+        'Sends a failed message again, to this number. The conversation keeps it, and later answers go there too. ' +
+        'Only people can do this.',
+      errors: [notificationNotFound(), deliveryNotFailed(), required('phone'), phoneInvalid()],
+      body: RecipientBody,
+      response: { 200: MessageOf('The message is queued again.') },
+    }),
+    async (request) => {
+      const id = idIn(request, 'notification_id', notificationNotFound);
+      return fix(request, id, fixRecipient);
+    },
+  );
 
-    app.post(
-      '/delivery/:delivery_id/recipient',
-      {
-        // No scope, as above.
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'Fix the number of a delivery and send it again', {
-            operationId: 'fixDeliveryRecipient',
-            description:
-              'Like `POST /api/v1/notification/{notification_id}/recipient`, also for a message that answers no ' +
-              'notification. Only people can do this.',
-            errors: [
-              ...TOKEN_ERRORS,
-              deliveryNotFound(),
-              deliveryNotFailed(),
-              required('phone'),
-              phoneInvalid(),
-            ],
-          }),
-          params: parameterSchema('delivery_id'),
-          body: RecipientBody,
-          response: { 200: MessageOf('The message is queued again.') },
-        },
-      },
-      async (request) => {
-        const id = readId((request.params as { delivery_id: string }).delivery_id);
-        if (id === undefined) throw deliveryNotFound();
-        return fix(request, id, fixRecipientOfMessage);
-      },
-    );
-  };
+  app.post(
+    '/delivery/:delivery_id/recipient',
+    route('deliveries', 'Fix the number of a delivery and send it again', {
+      operationId: 'fixDeliveryRecipient',
+      // No scope, as above.,
+      description:
+        'Like `POST /api/v1/notification/{notification_id}/recipient`, also for a message that answers no ' +
+        'notification. Only people can do this.',
+      errors: [deliveryNotFound(), deliveryNotFailed(), required('phone'), phoneInvalid()],
+      body: RecipientBody,
+      response: { 200: MessageOf('The message is queued again.') },
+    }),
+    async (request) => {
+      const id = idIn(request, 'delivery_id', deliveryNotFound);
+      return fix(request, id, fixRecipientOfMessage);
+    },
+  );
 }
 
 function readSendAgain(request: FastifyRequest) {

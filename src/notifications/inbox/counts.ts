@@ -2,8 +2,9 @@ import type { MerchantId } from '../../contract/ids.ts';
 import { COUNTED_MAX, type InboxCounts, MATCHES_COUNTED_MAX } from '../../contract/inbox.ts';
 import type { Queries } from '../../database/database.ts';
 import { listAttention } from '../../delivery/queue/attention.ts';
+import { countScanned } from '../scan.ts';
 import type { ItemParts } from './items.ts';
-import { conditionsOf, contextOf, orderBy } from './list.ts';
+import { contextOf, windowOf } from './list.ts';
 import { matchingAmong, messagesOf } from './messages.ts';
 import { findMatches, readUnindexed, type Search } from './search/find.ts';
 import type { SearchQuery } from './search/query.ts';
@@ -45,15 +46,9 @@ async function countListed(
   merchantId: MerchantId,
   filter: Filter & { tab: StateTab },
 ): Promise<Count> {
-  const { driver, checks } = conditionsOf(filter);
-  const rowsMax = checks.length === 0 ? COUNTED_MAX + 1 : READ_MAX;
-  const row = await queries.one<{ rows: number; matches: number }>(
-    `select count(*) as rows, count(matches) as matches
-      from (select case when ${['true', ...checks].join(' and ')} then 1 end as matches from notifications
-        where merchant_id = $1 and ${driver} order by ${orderBy(filter.tab, 'desc')} limit ${rowsMax}) newest`,
-    [merchantId],
-  );
-  return upTo(COUNTED_MAX, row?.matches ?? 0, checks.length > 0 && row?.rows === READ_MAX);
+  const window = windowOf({ ...filter, order: 'desc', after: undefined }, READ_MAX, COUNTED_MAX + 1);
+  const { matches, rows } = await countScanned(queries, merchantId, window);
+  return upTo(COUNTED_MAX, matches, window.checks.length > 0 && rows === READ_MAX);
 }
 
 async function countMatches(

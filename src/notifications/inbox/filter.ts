@@ -4,11 +4,10 @@ import { SEARCH_LENGTH_MAX } from '../../contract/inbox.ts';
 import { NOTIFICATION_TYPES } from '../../contract/notifications.ts';
 import { invalid } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
+import { oneOf, readName } from '../../http/input.ts';
 import type { PageRequest } from './list.ts';
 import { searchQueryOf } from './search/query.ts';
 
-export const oneOf = (name: string, names: readonly string[]) =>
-  invalid(name, `${name} must be one of ${names.join(', ')}`);
 const searchTooLong = () => invalid('q', `q must have at most ${SEARCH_LENGTH_MAX} characters`);
 const assignedInvalid = () =>
   invalid('assigned', 'assigned must be me, none or the id of a person; a key is nobody');
@@ -20,7 +19,7 @@ export function readFilter(
   request: FastifyRequest,
 ): Pick<PageRequest, 'type' | 'assigned' | 'query'> {
   return {
-    type: readOptional('type', type, NOTIFICATION_TYPES),
+    type: readName('type', type, NOTIFICATION_TYPES),
     assigned: readAssigned(assigned, request),
     query: readSearch(q, request),
   };
@@ -32,17 +31,6 @@ function readAssigned(given: unknown, request: FastifyRequest): PageRequest['ass
   const id = given === 'me' ? (caller.kind === 'user' ? caller.userId : undefined) : readId(String(given));
   if (id === undefined) throw assignedInvalid();
   return id;
-}
-
-export function readOptional<Name extends string>(
-  field: string,
-  given: unknown,
-  names: readonly Name[],
-): Name | undefined {
-  if (given === undefined) return undefined;
-  const name = names.find((one) => one === given);
-  if (!name) throw oneOf(field, names);
-  return name;
 }
 
 /** Notes are for people, so a key does not find anything by them. */

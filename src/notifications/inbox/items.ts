@@ -11,8 +11,7 @@ import { findNewestMessages } from '../../delivery/queue/attention.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { countryColumn } from '../../merchants/store.ts';
 import { askWire } from '../asks/columns.ts';
-import { questionIn } from '../groups/pending.ts';
-import { KINDS } from '../kinds.ts';
+import { KINDS, readContext } from '../kinds.ts';
 import { recipientOf } from '../recipient.ts';
 import { assigneeWire, noteCount } from '../team/columns.ts';
 
@@ -106,7 +105,7 @@ function itemOf(
   row: Row,
   defaultCountry: CountryCode | undefined,
 ): Omit<InboxItem, 'delivery' | 'attention'> {
-  const { lead_phone: leadPhone } = JSON.parse(row.context) as Record<string, unknown>;
+  const { question, leadPhone } = readContext(row);
   return {
     id: row.id,
     notification_type: row.notification_type,
@@ -114,7 +113,7 @@ function itemOf(
     outcome: row.outcome,
     created_at: row.created_at,
     updated_at: row.updated_at,
-    question: shortened(questionIn(row.context), QUESTION_LENGTH_MAX),
+    question: shortened(question.trim(), QUESTION_LENGTH_MAX),
     answer_preview: previewOf(row),
     answered_by: row.answered_by,
     undo_until: row.undo_until,

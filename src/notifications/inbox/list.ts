@@ -4,6 +4,7 @@ import type { Queries } from '../../database/database.ts';
 import { listAttention } from '../../delivery/queue/attention.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { cursorOf } from '../../http/paging.ts';
+import { type Position, scan, type Window } from '../scan.ts';
 import { type ItemParts, readItems } from './items.ts';
 import { matchingAmong, messagesOf, readDirectMessages } from './messages.ts';
 import { findMatches, readUnindexed, type Search } from './search/find.ts';
@@ -19,15 +20,7 @@ export interface PageRequest extends Filter {
   after: Position | undefined;
 }
 
-/** A place in a list. */
-interface Position {
-  /** Of the notification; with attention, of its message. */
-  id: number;
-  /** When it was answered or resolved, in a list of that order. */
-  time?: string | undefined;
-}
-
-/** The next notifications of a list, and where the page after them begins. */
+/** The next notifications of a list (with attention, their messages), and where the page after them begins. */
 interface Found {
   ids: number[];
   next: Position | undefined;
@@ -75,14 +68,8 @@ type Ordered = Pick<PageRequest, 'tab' | 'query'>;
 const isByTime = ({ tab, query }: Ordered) =>
   query === undefined && (tab === 'answered' || tab === 'resolved');
 
-const orderColumns = (tab: StateTab) => (isByTime({ tab, query: undefined }) ? ['updated_at', 'id'] : ['id']);
-export const orderBy = (tab: StateTab, order: PageRequest['order']): string =>
-  orderColumns(tab)
-    .map((column) => `${column} ${order}`)
-    .join(', ');
-
-function cursorText(list: Ordered, { id, time }: Position): string {
-  if (isByTime(list)) return `done ${time} ${id}`;
+function cursorText(list: Ordered, { id, updated_at }: Position): string {
+  if (isByTime(list)) return `done ${updated_at} ${id}`;
   return list.tab === 'attention' ? `message ${id}` : `id ${id}`;
 }
 
@@ -123,34 +110,33 @@ async function findListed(
   merchantId: MerchantId,
   request: Omit<PageRequest, 'query'> & { tab: StateTab },
 ): Promise<Found> {
-  const { order, limit, after } = request;
+  const { limit } = request;
   const pause = inSlices();
   const found: Position[] = [];
-  const { driver, checks } = conditionsOf(request);
-  const columns = orderColumns(request.tab);
-  const isAfter = `(${columns}) ${order === 'desc' ? '<' : '>'} (${columns.map((_, n) => `$${3 + n}`)})`;
-  const atOnce = checks.length === 0 ? limit + 1 : WINDOW;
-  let last: Position = after ?? (order === 'desc' ? NEWEST : OLDEST);
+  let window = windowOf(request, WINDOW, limit + 1);
   for (let windows = 0; windows < WINDOWS_MAX; windows += 1) {
-    const rows = await queries.all<{ id: number; time: string; matches: number }>(
-      `select id, updated_at as time, case when ${['true', ...checks].join(' and ')} then 1 else 0 end as matches
-        from notifications
-        where merchant_id = $1 and ${driver} and ${isAfter} order by ${orderBy(request.tab, order)} limit $2`,
-      [merchantId, atOnce, ...(columns.length > 1 ? [last.time!] : []), last.id],
-    );
-    for (const { id, time, matches } of rows) if (matches === 1) found.push({ id, time });
-    if (found.length > limit || rows.length < atOnce) return pageOf(found, limit);
-    last = rows.at(-1)!;
+    const { found: more, last } = await scan(queries, merchantId, window);
+    found.push(...more);
+    if (found.length > limit || !last) return pageOf(found, limit);
+    window = { ...window, after: last };
     await pause();
   }
-  return { ids: found.map(({ id }) => id), next: last };
+  return { ids: found.map(({ id }) => id), next: window.after };
 }
 
-const NEWEST: Position = { id: Number.MAX_SAFE_INTEGER, time: '9999' };
-const OLDEST: Position = { id: 0, time: '' };
+/** Reads `rowsMax` rows if some are left out, otherwise as many as are wanted. */
+export function windowOf(
+  { order, after, ...filter }: Filter & { tab: StateTab } & Pick<PageRequest, 'order' | 'after'>,
+  rowsMax: number,
+  wanted: number,
+): Window {
+  const { driver, checks } = conditionsOf(filter);
+  const byTime = isByTime({ tab: filter.tab, query: undefined });
+  return { driver, checks, order, byTime, after, rowsMax: checks.length === 0 ? wanted : rowsMax };
+}
 
 /** The condition with an index that finds the fewest rows, and those that are checked in them. */
-export function conditionsOf({ tab, type, assigned }: Filter & { tab: StateTab }) {
+function conditionsOf({ tab, type, assigned }: Filter & { tab: StateTab }) {
   const ofTab = TAB_CONDITIONS[tab];
   if (typeof assigned !== 'number') return { driver: ofTab, checks: otherConditions({ type, assigned }) };
   const checks = otherConditions({ type, assigned: undefined });

@@ -7,7 +7,8 @@ import { readId, readIds } from '../../http/ids.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { collectPage, cursorOf, readCursor } from '../../http/paging.ts';
 import { readTime } from '../../http/times.ts';
-import { answerMembers, askMember, WIRE } from '../store.ts';
+import { scan } from '../scan.ts';
+import { answerMembers, askMember, notificationWire } from '../store.ts';
 import { readListQuery } from './list.ts';
 import type { ListFilter } from './rows.ts';
 
@@ -57,11 +58,11 @@ export async function readFilteredPage(
   filter: Filter,
 ): Promise<{ body: Buffer; nextCursor: string | undefined }> {
   const pause = inSlices();
-  const scan = filter.ids === undefined ? scanNext : scanIds;
+  const scanMore = filter.ids === undefined ? scanNext : scanIds;
   let scanned: Scanned = { found: [], last: filter.after };
   async function find(count: number): Promise<Position[]> {
     while (scanned.found.length < count && scanned.last) {
-      const { found, last } = await scan(queries, merchantId, filter, scanned.last);
+      const { found, last } = await scanMore(queries, merchantId, filter, scanned.last);
       scanned = { found: [...scanned.found, ...found], last };
       await pause();
     }
@@ -104,25 +105,14 @@ async function scanNext(
   filter: Filter,
   after: Position,
 ): Promise<Scanned> {
-  const params: Param[] = [merchantId];
-  const bind = (value: Param) => `$${params.push(value)}`;
-  const { indexed, others } = conditionsOf(filter, bind);
-  const [order, isAfter] =
-    filter.updatedSince === undefined
-      ? ['id desc', `id < ${bind(after.id)}`]
-      : ['updated_at desc, id desc', `(updated_at, id) < (${bind(after.updated_at)}, ${bind(after.id)})`];
+  const params: Param[] = [];
+  const { indexed, others } = conditionsOf(filter, (value) => `$${1 + params.push(value)}`);
   const [driver = 'true', ...rest] = indexed;
   const checks = [...rest, ...others];
-  const rowsMax = checks.length === 0 ? filter.limit + 1 : SCAN_ROWS_MAX;
-  const rows = await queries.all<Position & { matches: number }>(
-    `select id, updated_at, case when ${['true', ...checks].join(' and ')} then 1 else 0 end as matches
-      from notifications where merchant_id = $1 and ${driver} and ${isAfter} order by ${order} limit ${bind(rowsMax)}`,
-    params,
-  );
-  return {
-    found: rows.filter(({ matches }) => matches === 1),
-    last: rows.length < rowsMax ? undefined : rows.at(-1),
-  };
+  return scan(queries, merchantId, {
+    ...{ driver, checks, params, after, order: 'desc', byTime: filter.updatedSince !== undefined },
+    rowsMax: checks.length === 0 ? filter.limit + 1 : SCAN_ROWS_MAX,
+  });
 }
 
 async function scanIds(
@@ -157,12 +147,12 @@ async function readRows(
   const params: Param[] = [merchantId, found.map(({ id }) => id)];
   const { indexed, others } = conditionsOf(filter, (value) => `$${params.push(value)}`);
   const id = 'notifications.id';
-  const members = [
-    filter.include.includes('answer') ? answerMembers(queries.engine, '$1', id) : '',
-    filter.include.includes('ask') ? askMember(queries.engine, '$1', id) : '',
-  ];
+  const members = {
+    ...(filter.include.includes('answer') && answerMembers(queries.engine, '$1', id)),
+    ...(filter.include.includes('ask') && askMember(queries.engine, '$1', id)),
+  };
   const rows = await queries.all<{ id: number; wire: string }>(
-    `select id, ${WIRE}${members.join('')}, '}') as wire from notifications
+    `select id, ${notificationWire(members)} as wire from notifications
       where ${[ownIdIn(queries, '$1', '$2'), ...indexed, ...others].join(' and ')}`,
     params,
   );

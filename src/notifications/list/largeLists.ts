@@ -5,8 +5,9 @@ import { endOf } from '../../database/batchPerTick.ts';
 import type { Database, Snapshot } from '../../database/database.ts';
 import { liftDeadline, withinDeadline } from '../../database/deadline.ts';
 import { readInboxVersion } from '../inboxes.ts';
+import { scan } from '../scan.ts';
 import { createListTurns, type Reader } from './listTurns.ts';
-import { type ListFilter, readPiece, scanNotifications } from './rows.ts';
+import { type ListFilter, readPiece, windowOf } from './rows.ts';
 
 /**
  * Lists that are too large for one text are sent in pieces, each read when the client has taken the one before. All
@@ -105,17 +106,15 @@ async function findPage(
   let lastId = 0;
   let beforeId = filter.beforeId;
   for (;;) {
-    const rows = await serialize(() =>
-      scanNotifications(snapshot, merchantId, { ...filter, beforeId }, PIECE.rowsMax),
-    );
-    for (const { id, matches } of rows) {
-      if (matches === 0) continue;
+    const window = windowOf({ ...filter, beforeId }, PIECE.rowsMax);
+    const { found: rows, last } = await serialize(() => scan(snapshot, merchantId, window));
+    for (const { id } of rows) {
       if (found === limit) return { lastId, hasMore: true };
       found += 1;
       lastId = id;
     }
-    if (rows.length < PIECE.rowsMax) return { lastId: 0, hasMore: false };
-    beforeId = rows.at(-1)!.id;
+    if (!last) return { lastId: 0, hasMore: false };
+    beforeId = last.id;
   }
 }
 

@@ -1,8 +1,9 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { NotificationType, Status } from '../../contract/notifications.ts';
 import type { Queries } from '../../database/database.ts';
-import { NO_VERSION, ROW_BYTES } from '../inboxes.ts';
-import { WIRE } from '../store.ts';
+import { NO_VERSION } from '../inboxes.ts';
+import { LISTED_BYTES, type Window } from '../scan.ts';
+import { notificationWire } from '../store.ts';
 
 export interface ListFilter {
   status: Status | undefined;
@@ -21,10 +22,19 @@ export interface ListPage {
   more: number;
 }
 
-// Few fixed names, so they are part of the text. As parameters they made PostgreSQL plan each list: 140 of 320 µs.
-const statusIs = ({ status }: ListFilter) => (status ? ` and status = '${status}'` : '');
-const typeIsAmong = ({ types }: ListFilter) =>
-  types.length > 0 ? ` and notification_type in ('${types.join("', '")}')` : '';
+/** SQL. Few fixed names, so they are part of the text. As parameters they made PostgreSQL plan each list: 140 of 320 µs. */
+const statusIs = ({ status }: Pick<ListFilter, 'status'>) => (status ? `status = '${status}'` : 'true');
+const typeIsAmong = ({ types }: Pick<ListFilter, 'types'>) =>
+  types.length > 0 ? `notification_type in ('${types.join("', '")}')` : 'true';
+/** The window of a list after a position. */
+export const windowOf = (filter: ListFilter, rowsMax: number): Window => ({
+  driver: statusIs(filter),
+  checks: [typeIsAmong(filter)],
+  order: 'desc',
+  byTime: false,
+  after: filter.beforeId === undefined ? undefined : { id: filter.beforeId },
+  rowsMax,
+});
 const isBefore = (id: number | undefined) => id ?? Number.MAX_SAFE_INTEGER;
 
 /** One statement, so that the version belongs to exactly this list. Only for a list that is known to be small. */
@@ -35,12 +45,12 @@ export async function listNotifications(
 ): Promise<ListPage> {
   const params: number[] = [merchantId];
   const bind = (value: number) => `$${params.push(value)}`;
-  const matching = `from notifications where merchant_id = $1${statusIs(filter)}${typeIsAmong(filter)}`;
+  const matching = `from notifications where merchant_id = $1 and ${statusIs(filter)} and ${typeIsAmong(filter)}`;
   const before = filter.beforeId === undefined ? '' : ` and id < ${bind(filter.beforeId)}`;
   const limit = filter.limit === undefined ? '' : `limit ${bind(filter.limit)}`;
 
   const row = await queries.one<ListPage>(
-    `with page as (select id, ${WIRE}, '}') as wire ${matching}${before} order by id desc ${limit})
+    `with page as (select id, ${notificationWire()} as wire ${matching}${before} order by id desc ${limit})
     select coalesce((select version from inboxes where merchant_id = $1), '${NO_VERSION}') as version,
       concat('[', string_agg(wire, ',' order by id desc), ']') as body,
       min(id) as last_id,
@@ -50,30 +60,6 @@ export async function listNotifications(
   );
   if (!row) throw new Error('an aggregate always returns a row');
   return row;
-}
-
-/** What a notification adds to a list. Neither engine reads a long text to get its length. */
-const BYTES = `octet_length(context) + ${ROW_BYTES}`;
-
-export interface ScannedRow {
-  id: number;
-  bytes: number;
-  /** 1 if it is one of the filter's types. They are in no index, so a scan has a bound on all rows that it reads. */
-  matches: number;
-}
-
-/** The first rows of a list, and those in between that its filter leaves out, without their contents. */
-export function scanNotifications(
-  queries: Pick<Queries, 'all'>,
-  merchantId: MerchantId,
-  filter: ListFilter,
-  rowsMax: number,
-): Promise<ScannedRow[]> {
-  return queries.all<ScannedRow>(
-    `select id, ${BYTES} as bytes, case when true${typeIsAmong(filter)} then 1 else 0 end as matches
-      from notifications where merchant_id = $1${statusIs(filter)} and id < $2 order by id desc limit $3`,
-    [merchantId, isBefore(filter.beforeId), rowsMax],
-  );
 }
 
 interface Piece {
@@ -93,12 +79,12 @@ export async function readPiece(
   { rowsMax, bytesMax }: { rowsMax: number; bytesMax: number },
 ): Promise<Piece> {
   const piece = await queries.one<{ wires: string | null; last_id: number | null }>(
-    `with scanned as (select id, ${BYTES} as bytes from notifications
-        where merchant_id = $1${statusIs(filter)} and id < $2 and id >= $3 order by id desc limit $4),
+    `with scanned as (select id, ${LISTED_BYTES} as bytes from notifications
+        where merchant_id = $1 and ${statusIs(filter)} and id < $2 and id >= $3 order by id desc limit $4),
       sized as (select id, sum(bytes) over (order by id desc) - bytes as bytes_before from scanned),
       last as (select min(id) as id from sized where bytes_before < $5)
-    select $6 || (select string_agg(wire, ',' order by id desc) from (select id, ${WIRE}, '}') as wire from notifications
-        where merchant_id = $1${statusIs(filter)}${typeIsAmong(filter)} and id < $2 and id >= last.id) page) as wires,
+    select $6 || (select string_agg(wire, ',' order by id desc) from (select id, ${notificationWire()} as wire from notifications
+        where merchant_id = $1 and ${statusIs(filter)} and ${typeIsAmong(filter)} and id < $2 and id >= last.id) page) as wires,
       last.id as last_id
     from last`,
     [merchantId, isBefore(filter.beforeId), lastId, rowsMax, bytesMax, opening],

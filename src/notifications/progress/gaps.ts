@@ -1,6 +1,8 @@
+import { merchantOf, requireMerchant } from '../../auth/guard.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { KnowledgeGap } from '../../contract/knowledgeUpkeep.ts';
+import { type KnowledgeGap, KnowledgeGaps } from '../../contract/knowledgeUpkeep.ts';
 import type { Database } from '../../database/database.ts';
+import { type App, route } from '../../http/openapi.ts';
 import type { Ranking } from '../../knowledge/ranking/rank.ts';
 import { answersOf, taughtAmong } from '../../knowledge/taught.ts';
 import type { Question } from '../groups/question.ts';
@@ -25,7 +27,7 @@ const ANSWERED_SCORE = 0.8;
  * What customers asked and no document answers: pending questions, and those that were answered without teaching the
  * assistant. Questions about one customer's own affairs are not among them.
  */
-export async function findGaps(
+async function findGaps(
   { database, ranking, recentQuestions, now }: GapParts,
   merchantId: MerchantId,
 ): Promise<KnowledgeGap[]> {
@@ -72,4 +74,21 @@ export async function findGaps(
       newest_at: newest.createdAt,
     };
   });
+}
+
+export async function gapRoutes(app: App, parts: GapParts): Promise<void> {
+  requireMerchant(app);
+  app.get(
+    '/gaps',
+    route('knowledge', 'List what no document answers', {
+      operationId: 'listKnowledgeGaps',
+      scopes: ['notifications:read'],
+      description:
+        'What customers asked and no document answers, in groups of the same question: pending questions, and those ' +
+        'that were answered in the last 90 days without teaching the assistant, among the newest 1,000. Questions ' +
+        'that are about one customer only are not among them.',
+      response: { 200: KnowledgeGaps },
+    }),
+    async (request) => ({ gaps: await findGaps(parts, merchantOf(request)) }),
+  );
 }

@@ -13,7 +13,3 @@ export const noteCount = (merchantId: string, notificationId: string) =>
 export const noteTexts = (merchantId: string, notificationId: string, lengthMax: number) =>
   `(select substr(string_agg(t.text, ' ' order by t.id desc), 1, ${lengthMax}) from notification_notes t
     where t.merchant_id = ${merchantId} and t.notification_id = ${notificationId})`;
-
-/** The members that `GET /notification/{id}` has more than the list. */
-export const teamMembers = (engine: Engine, merchantId: string, id: string) =>
-  `, ',"assigned_to":', ${assigneeWire(engine)}, ',"notes":', ${noteCount(merchantId, id)}`;

@@ -3,6 +3,7 @@ import { NOTE_MAX } from '../../contract/plain.ts';
 import { MENTIONS_MAX, PRESENCE_STATES, type PresenceState } from '../../contract/teamwork.ts';
 import { storableText } from '../../database/text.ts';
 import { invalid, required } from '../../errors.ts';
+import { isId, isLongerThan, objectIn, readName } from '../../http/input.ts';
 import { findMentions } from './mentions.ts';
 
 export const assigneeInvalid = () =>
@@ -13,17 +14,10 @@ export const assigneeInvalid = () =>
 export const mentionsInvalid = () =>
   invalid('mentions', `mentions must be at most ${MENTIONS_MAX} ids of people who work for the merchant`);
 export const textInvalid = () => invalid('text', `text must be a text of at most ${NOTE_MAX} characters`);
-export const stateInvalid = () => invalid('state', `state must be one of ${PRESENCE_STATES.join(', ')}`);
-
-function membersOf(body: unknown): Record<string, unknown> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalid('body', 'body must be a JSON object');
-  return body as Record<string, unknown>;
-}
 
 /** Whom to assign it to, or null for nobody. */
 export function readAssignee(body: unknown): number | null {
-  const { user_id } = membersOf(body);
+  const { user_id } = objectIn(body);
   if (user_id === undefined) throw required('user_id');
   if (user_id === null) return null;
   if (!isId(user_id)) throw assigneeInvalid();
@@ -37,11 +31,9 @@ export interface NewNote {
 
 /** Before its size is known, nothing is done with the text. */
 export function readNote(body: unknown): NewNote {
-  const { text, mentions = [] } = membersOf(body);
+  const { text, mentions = [] } = objectIn(body);
   if (text === undefined || text === null) throw required('text');
-  // A character has at most two UTF-16 units.
-  if (typeof text !== 'string' || text.length > 2 * NOTE_MAX || [...text].length > NOTE_MAX)
-    throw textInvalid();
+  if (typeof text !== 'string' || isLongerThan(text, NOTE_MAX)) throw textInvalid();
   if (text.trim() === '') throw required('text');
   if (!Array.isArray(mentions) || mentions.length > MENTIONS_MAX || !mentions.every(isId))
     throw mentionsInvalid();
@@ -56,11 +48,7 @@ export function mentionedIn({ text, mentions }: NewNote, people: readonly Person
 }
 
 export function readPresence(body: unknown): PresenceState {
-  const { state } = membersOf(body);
-  if (state === undefined) throw required('state');
-  const known = PRESENCE_STATES.find((one) => one === state);
-  if (!known) throw stateInvalid();
-  return known;
+  const state = readName('state', objectIn(body).state, PRESENCE_STATES);
+  if (!state) throw required('state');
+  return state;
 }
-
-const isId = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;

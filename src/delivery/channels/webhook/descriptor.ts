@@ -1,18 +1,24 @@
 import type { ChannelDescriptor } from '../channel.ts';
-import { isPrivateOnTheWire, isWebAddress, matches, type TextField } from '../fields.ts';
+import { fieldsOf, isPrivateOnTheWire, isWebAddress, matches } from '../fields.ts';
 import { openWebhook, type WebhookSettings } from './channel.ts';
 import { isClearlyPrivate } from './publicAddress.ts';
 
-const URL_FIELD: TextField = {
-  kind: 'text',
-  key: 'url',
-  variable: 'WEBHOOK_URL',
-  option: 'url',
-  value: 'URL',
-  about: 'the address to call',
-  isValid: (value, settings) => (settings?.allowPrivate ? isWebAddress(value) : isPrivateOnTheWire(value)),
-  mustBe: 'an address that begins with https:// (or http://, if it may be in a private network)',
-};
+const FIELDS = fieldsOf('WEBHOOK', {
+  url: {
+    value: 'URL',
+    about: 'the address to call',
+    isValid: (value, settings) => (settings?.allowPrivate ? isWebAddress(value) : isPrivateOnTheWire(value)),
+    mustBe: 'an address that begins with https:// (or http://, if it may be in a private network)',
+  },
+  'allow-private': { about: 'the address may be in a private network', operatorOnly: true },
+  secret: {
+    value: 'SECRET',
+    about: 'Signing secret (whsec_…)',
+    secret: true,
+    isValid: matches(/^whsec_[\w+/-]{32,}={0,2}$/),
+    mustBe: '"whsec_" and at least 24 random bytes in base64',
+  },
+});
 
 export const WEBHOOK: ChannelDescriptor<WebhookSettings> = {
   name: 'webhook',
@@ -23,31 +29,10 @@ export const WEBHOOK: ChannelDescriptor<WebhookSettings> = {
   reportsStatus: false,
   // Standard Webhooks: immediately, then after 5 s, 5 min, 30 min, and so on for more than three days.
   retryPausesSeconds: [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400],
-  fields: [
-    URL_FIELD,
-    {
-      kind: 'flag',
-      key: 'allowPrivate',
-      variable: 'WEBHOOK_ALLOW_PRIVATE',
-      option: 'allow-private',
-      about: 'the address may be in a private network',
-      operatorOnly: true,
-    },
-    {
-      kind: 'text',
-      key: 'secret',
-      variable: 'WEBHOOK_SECRET',
-      option: 'secret',
-      value: 'SECRET',
-      about: 'Signing secret (whsec_…)',
-      secret: true,
-      isValid: matches(/^whsec_[\w+/-]{32,}={0,2}$/),
-      mustBe: '"whsec_" and at least 24 random bytes in base64',
-    },
-  ],
+  fields: FIELDS,
   checkOwn({ url, allowPrivate }) {
     return !allowPrivate && isClearlyPrivate(new URL(url))
-      ? [{ field: URL_FIELD, text: 'must not lead into a private network unless that is allowed.' }]
+      ? [{ field: FIELDS[0]!, text: 'must not lead into a private network unless that is allowed.' }]
       : [];
   },
   open: (settings, parts) => ({ type: WEBHOOK, ...openWebhook(settings, parts) }),

@@ -1,5 +1,5 @@
 import { type ChannelDescriptor, DOUBLING_PAUSES_SECONDS } from '../channel.ts';
-import { isPrivateOnTheWire, matches } from '../fields.ts';
+import { fieldsOf, isPrivateOnTheWire, matches } from '../fields.ts';
 import { openWhatsApp, type WhatsAppSettings } from './channel.ts';
 
 export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
@@ -9,56 +9,36 @@ export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
   isRemote: true,
   reportsStatus: true,
   retryPausesSeconds: DOUBLING_PAUSES_SECONDS,
-  fields: [
-    {
-      kind: 'text',
-      key: 'phoneNumberId',
-      variable: 'WHATSAPP_PHONE_NUMBER_ID',
-      option: 'phone-number-id',
+  fields: fieldsOf('WHATSAPP', {
+    'phone-number-id': {
       value: 'ID',
       about: 'the id of the number',
       isNumber: true,
       isValid: matches(/^\d{5,25}$/),
       mustBe: 'the digits of the number’s id',
     },
-    {
-      kind: 'text',
-      key: 'template',
-      variable: 'WHATSAPP_TEMPLATE',
-      option: 'template',
+    template: {
       value: 'NAME',
       about: 'the template to use outside the 24-hour window',
       optional: true,
       isValid: matches(/^[a-z0-9_]{1,512}$/),
       mustBe: 'a template’s name',
     },
-    {
-      kind: 'text',
-      key: 'templateLanguage',
-      variable: 'WHATSAPP_TEMPLATE_LANGUAGE',
-      option: 'template-language',
+    'template-language': {
       value: 'CODE',
       about: 'the template’s language',
       default: 'en',
       isValid: matches(/^[a-z]{2,3}(_[A-Z]{2})?$/),
       mustBe: 'a code such as en or pt_BR',
     },
-    {
-      kind: 'text',
-      key: 'businessAccountId',
-      variable: 'WHATSAPP_BUSINESS_ACCOUNT_ID',
-      option: 'business-account-id',
+    'business-account-id': {
       value: 'ID',
       about: 'the id of the WhatsApp business account, to show the template',
       optional: true,
       isValid: matches(/^\d{5,25}$/),
       mustBe: 'the digits of the business account’s id',
     },
-    {
-      kind: 'text',
-      key: 'baseUrl',
-      variable: 'WHATSAPP_BASE_URL',
-      option: 'base-url',
+    'base-url': {
       value: 'URL',
       about: 'the address of the Graph API',
       default: 'https://graph.facebook.com',
@@ -66,51 +46,35 @@ export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
       isValid: isPrivateOnTheWire,
       mustBe: 'an address that begins with https://',
     },
-    {
-      kind: 'text',
-      key: 'version',
-      variable: 'WHATSAPP_VERSION',
-      option: 'version',
+    version: {
       value: 'VERSION',
       about: 'the version of the Graph API',
       default: 'v23.0',
       isValid: matches(/^v\d{1,3}\.\d{1,2}$/),
       mustBe: 'a version such as v23.0',
     },
-    {
-      kind: 'text',
-      key: 'token',
-      variable: 'WHATSAPP_TOKEN',
-      option: 'token',
+    token: {
       value: 'TOKEN',
       about: 'Access token',
       secret: true,
       isValid: matches(/^\S{10,}$/),
       mustBe: 'an access token of at least 10 characters, without spaces',
     },
-    {
-      kind: 'text',
-      key: 'appSecret',
-      variable: 'WHATSAPP_APP_SECRET',
-      option: 'app-secret',
+    'app-secret': {
       value: 'SECRET',
       about: 'App secret',
       secret: true,
       isValid: matches(/^\S{16,}$/),
       mustBe: 'the app’s secret: at least 16 characters, without spaces',
     },
-    {
-      kind: 'text',
-      key: 'verifyToken',
-      variable: 'WHATSAPP_VERIFY_TOKEN',
-      option: 'verify-token',
+    'verify-token': {
       value: 'TOKEN',
       about: 'Verify token',
       secret: true,
       isValid: matches(/^\S{8,}$/),
       mustBe: 'a word of at least 8 characters, without spaces',
     },
-  ],
+  }),
   open: (settings, parts) => ({ type: WHATSAPP, ...openWhatsApp(settings, parts) }),
   inbound: {
     prefix: '/webhooks',

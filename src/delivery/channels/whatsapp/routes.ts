@@ -1,8 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { FastifyError, FastifyPluginAsync } from 'fastify';
+import type { FastifyError } from 'fastify';
 import { payloadTooLarge } from '../../../errors.ts';
 import { sendError } from '../../../http/errors.ts';
 import { inSlices } from '../../../http/limits/slices.ts';
+import type { App } from '../../../http/openapi.ts';
 import type { InboundRouteParts } from '../channel.ts';
 import { readBody } from './bodies.ts';
 import { createCallers } from './callers.ts';
@@ -16,66 +17,62 @@ const SIGNATURE = /^sha256=([\da-f]{64})$/i;
 /** Meta calls it as often as customers write, so only calls that are not from Meta are limited. */
 const OPTIONS = { schema: { hide: true } as object, config: { skipRateLimit: true } };
 
-export function whatsappRoutes(parts: InboundRouteParts): FastifyPluginAsync {
+export async function whatsappRoutes(app: App, parts: InboundRouteParts): Promise<void> {
   const { database, now, onInbound } = parts;
   const numbers = rememberNumbers(parts);
   const callers = createCallers(now);
 
-  return async (app) => {
-    // Only these routes need the raw bytes: the signature is computed over them.
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser(
-      '*',
-      { parseAs: 'buffer', bodyLimit: UPDATES_MAX_BYTES },
-      (_request, body, done) => done(null, body),
-    );
-    app.setErrorHandler((error: FastifyError, request, reply) => {
-      const tooLarge = error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
-      return sendError(tooLarge ? payloadTooLarge(UPDATES_MAX_BYTES) : error, request, reply);
-    });
+  // Only these routes need the raw bytes: the signature is computed over them.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: UPDATES_MAX_BYTES }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const tooLarge = error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
+    return sendError(tooLarge ? payloadTooLarge(UPDATES_MAX_BYTES) : error, request, reply);
+  });
 
-    app.get<{ Querystring: Record<string, unknown> }>(WEBHOOK, OPTIONS, async (request, reply) => {
-      const { 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge } = request.query;
-      const isKnown =
-        mode === 'subscribe' &&
-        typeof token === 'string' &&
-        typeof challenge === 'string' &&
-        (await numbers()).verifyTokens.has(tokenDigest(token));
-      if (!isKnown) throw callers.refusal(request);
-      return reply.type('text/plain; charset=utf-8').send(challenge);
-    });
+  app.get<{ Querystring: Record<string, unknown> }>(WEBHOOK, OPTIONS, async (request, reply) => {
+    const { 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge } = request.query;
+    const isKnown =
+      mode === 'subscribe' &&
+      typeof token === 'string' &&
+      typeof challenge === 'string' &&
+      (await numbers()).verifyTokens.has(tokenDigest(token));
+    if (!isKnown) throw callers.refusal(request);
+    return reply.type('text/plain; charset=utf-8').send(challenge);
+  });
 
-    app.post(
-      WEBHOOK,
-      {
-        ...OPTIONS,
-        bodyLimit: UPDATES_MAX_BYTES,
-        preParsing: async (request, reply, payload) => {
-          if (!SIGNATURE.test(String(request.headers['x-hub-signature-256']))) throw callers.refusal(request);
-          await callers.admit(request, reply);
-          return payload;
-        },
+  app.post(
+    WEBHOOK,
+    {
+      ...OPTIONS,
+      bodyLimit: UPDATES_MAX_BYTES,
+      preParsing: async (request, reply, payload) => {
+        if (!SIGNATURE.test(String(request.headers['x-hub-signature-256']))) throw callers.refusal(request);
+        await callers.admit(request, reply);
+        return payload;
       },
-      async (request, reply) => {
-        const [, signature = ''] = SIGNATURE.exec(String(request.headers['x-hub-signature-256'])) ?? [];
-        const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-        const { byId, shared } = await numbers();
-        const secrets = secretsFor(body, { byId, shared });
-        const secret = await signingSecret(body, Buffer.from(signature, 'hex'), secrets);
-        if (secret === undefined) throw callers.refusal(request);
-        callers.accept(request);
-        // The signature is valid only for the numbers of its own app.
-        const isSigned = (id: string) => byId.get(id)?.some(({ appSecret }) => appSecret === secret) ?? false;
-        const received = (await readBody(body)).flatMap(({ phoneNumberId, updates }) =>
-          phoneNumberId === undefined || !isSigned(phoneNumberId)
-            ? []
-            : updates.map((update) => ({ channelId: whatsappChannelId(phoneNumberId), update })),
-        );
-        if (received.length > 0 && (await storeUpdates(database, received, now())) > 0) onInbound();
-        return reply.type('text/plain; charset=utf-8').send('EVENT_RECEIVED');
-      },
-    );
-  };
+    },
+    async (request, reply) => {
+      const [, signature = ''] = SIGNATURE.exec(String(request.headers['x-hub-signature-256'])) ?? [];
+      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const { byId, shared } = await numbers();
+      const secrets = secretsFor(body, { byId, shared });
+      const secret = await signingSecret(body, Buffer.from(signature, 'hex'), secrets);
+      if (secret === undefined) throw callers.refusal(request);
+      callers.accept(request);
+      // The signature is valid only for the numbers of its own app.
+      const isSigned = (id: string) => byId.get(id)?.some(({ appSecret }) => appSecret === secret) ?? false;
+      const received = (await readBody(body)).flatMap(({ phoneNumberId, updates }) =>
+        phoneNumberId === undefined || !isSigned(phoneNumberId)
+          ? []
+          : updates.map((update) => ({ channelId: whatsappChannelId(phoneNumberId), update })),
+      );
+      if (received.length > 0 && (await storeUpdates(database, received, now())) > 0) onInbound();
+      return reply.type('text/plain; charset=utf-8').send('EVENT_RECEIVED');
+    },
+  );
 }
 
 /** More than Meta needs: the numbers of a body have one app. A second one may stand for an old secret. */

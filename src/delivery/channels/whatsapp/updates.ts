@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { storableText } from '../../../database/text.ts';
+import { memberOf } from '../../../http/input.ts';
 
 /** Reads what we need from a webhook's body. Names are not kept. */
 
@@ -33,16 +34,16 @@ export interface Change {
 
 /** The changes in a body of any shape. Anything we do not know is skipped. */
 export function readChanges(body: unknown): Change[] {
-  return listOf(member(body, 'entry'))
-    .flatMap((entry) => listOf(member(entry, 'changes')))
+  return listOf(memberOf(body, 'entry'))
+    .flatMap((entry) => listOf(memberOf(entry, 'changes')))
     .map((change) => {
-      const value = member(change, 'value');
+      const value = memberOf(change, 'value');
       return {
-        phoneNumberId: word(member(member(value, 'metadata'), 'phone_number_id')),
+        phoneNumberId: word(memberOf(memberOf(value, 'metadata'), 'phone_number_id')),
         updates: [
-          ...listOf(member(value, 'messages')).map(readMessage),
-          ...listOf(member(value, 'calls')).map(readCall),
-          ...listOf(member(value, 'statuses')).map(readStatus),
+          ...listOf(memberOf(value, 'messages')).map(readMessage),
+          ...listOf(memberOf(value, 'calls')).map(readCall),
+          ...listOf(memberOf(value, 'statuses')).map(readStatus),
         ].filter((update) => update !== undefined),
       };
     });
@@ -60,9 +61,9 @@ export function updateName(
 }
 
 function readMessage(message: unknown): Update | undefined {
-  const id = word(member(message, 'id'));
-  const from = word(member(message, 'from'));
-  const at = timeOf(member(message, 'timestamp'));
+  const id = word(memberOf(message, 'id'));
+  const from = word(memberOf(message, 'from'));
+  const at = timeOf(memberOf(message, 'timestamp'));
   // A customer without a phone number (only a `from_user_id`) cannot be the recipient of a delivery.
   if (id === undefined || at === undefined || !from || !/^\d{4,20}$/.test(from)) return undefined;
   const text = textOf(message);
@@ -73,13 +74,13 @@ function readMessage(message: unknown): Update | undefined {
 const TEXT_LENGTH_MAX = 4096;
 
 function textOf(message: unknown): string | undefined {
-  const type = word(member(message, 'type'));
+  const type = word(memberOf(message, 'type'));
   // A call has no type. A system message tells of a new phone number.
   if (type === undefined || type === 'system') return undefined;
-  const content = member(message, type);
+  const content = memberOf(message, type);
   const written =
     type === 'interactive'
-      ? firstText([member(content, 'button_reply'), member(content, 'list_reply')], ['title'])
+      ? firstText([memberOf(content, 'button_reply'), memberOf(content, 'list_reply')], ['title'])
       : firstText([content], ['body', 'text', 'caption', 'emoji']);
   const label =
     READ_AS_TEXT.includes(type) && written ? '' : `[${/^\w{1,32}$/.test(type) ? type : 'message'}]`;
@@ -92,34 +93,29 @@ const READ_AS_TEXT = ['text', 'button', 'interactive'];
 
 const firstText = (values: readonly unknown[], names: readonly string[]): string | undefined =>
   values
-    .flatMap((value) => names.map((name) => member(value, name)))
+    .flatMap((value) => names.map((name) => memberOf(value, name)))
     .find((value): value is string => typeof value === 'string' && /\S/.test(value));
 
 /** A call from the customer opens the window as a message does. A call from us does not. */
 function readCall(call: unknown): Update | undefined {
-  return member(call, 'direction') === 'USER_INITIATED' ? readMessage(call) : undefined;
+  return memberOf(call, 'direction') === 'USER_INITIATED' ? readMessage(call) : undefined;
 }
 
 function readStatus(report: unknown): Update | undefined {
-  const id = word(member(report, 'id'));
-  const at = timeOf(member(report, 'timestamp'));
-  const status = STATUSES.find((name) => name === member(report, 'status'));
+  const id = word(memberOf(report, 'id'));
+  const at = timeOf(memberOf(report, 'timestamp'));
+  const status = STATUSES.find((name) => name === memberOf(report, 'status'));
   if (id === undefined || at === undefined || status === undefined) return undefined;
-  const code = member(listOf(member(report, 'errors'))[0], 'code');
+  const code = memberOf(listOf(memberOf(report, 'errors'))[0], 'code');
   return {
     kind: 'status',
     id,
     status,
     at,
-    key: word(member(report, 'biz_opaque_callback_data')),
+    key: word(memberOf(report, 'biz_opaque_callback_data')),
     code: typeof code === 'number' && Number.isSafeInteger(code) ? code : undefined,
   };
 }
-
-const member = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
-    : undefined;
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 

@@ -5,8 +5,7 @@ import { customerNameOf, customerPhoneOf } from '../../../conversations/columns.
 import type { Engine, Queries } from '../../../database/database.ts';
 import { ownIdIn } from '../../../database/ids.ts';
 import { indexWordsOf, wordsIn } from '../../../knowledge/search/words.ts';
-import { questionIn } from '../../groups/pending.ts';
-import { KINDS } from '../../kinds.ts';
+import { KINDS, readContext } from '../../kinds.ts';
 import { noteTexts } from '../../team/columns.ts';
 
 /** What a notification is found by. */
@@ -61,13 +60,13 @@ export async function readTexts(
 }
 
 function textsOf(row: Row): Texts {
-  const { lead_phone: leadPhone } = JSON.parse(row.context) as Record<string, unknown>;
+  const { question, leadPhone } = readContext(row);
   const answer = row.answer === null ? {} : (JSON.parse(row.answer) as Record<string, unknown>);
   const answers = KINDS[row.notification_type].answeredFields.map((field) => answer[field]);
   return {
-    texts: [questionIn(row.context), ...answers.filter((text) => typeof text === 'string')],
+    texts: [question, ...answers.filter((text) => typeof text === 'string')],
     names: [row.customer_name ?? ''],
-    phones: [row.customer_phone ?? '', typeof leadPhone === 'string' ? leadPhone : ''],
+    phones: [row.customer_phone ?? '', leadPhone ?? ''],
     notes: [row.notes ?? ''],
     marks: [
       tabMark(row.outcome ?? 'open'),
