@@ -1,18 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { NO_NOTIFICATION, OPEN } from './queue/table.ts';
-
-const DAY_MS = 24 * 60 * 60_000;
-
-/** Only the last 24 hours count towards the daily limit. */
-export const EXPIRING_REACHED: Expiring = {
-  table: 'reached_customers',
-  column: 'reached_at',
-  keptMs: 2 * DAY_MS,
-};
 
 const PAGE = 500;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EXPORT_SECTIONS } from '../../src/exportSections.ts';
+import { EXPORT_SECTIONS } from '../../src/export/sections.ts';
 import { useMerchant } from '../support/merchants.ts';
 import { assertError, login, logout, onEachEngine } from '../support/server.ts';
 import { until } from '../support/shops.ts';

@@ -4,7 +4,6 @@ import type { Outcome } from '../../contract/confidence.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import { defineChange, defineInsert, type Insert, type Step } from '../../database/chain.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { storableText } from '../../database/text.ts';
 
 /** What was recognised and how it turned out: the only SQL on recognitions and confidence. */
@@ -15,13 +14,6 @@ export const OUTCOMES_MAX = 1000;
 export const UNJUDGED_MAX = 2000;
 /** Each removal reads the rows that stay, so it runs once in about so many inserts. */
 const REMOVE_EVERY = 32;
-
-const DAY_MS = 24 * 60 * 60_000;
-export const EXPIRING_RECOGNITIONS: Expiring = {
-  table: 'recognitions',
-  column: 'unjudged_since',
-  keptMs: 30 * DAY_MS,
-};
 
 interface Recognition {
   kind: 'known' | 'asked';

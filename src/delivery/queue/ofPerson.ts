@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Engine, Queries, Transaction } from '../database/database.ts';
-import { inSelect, ownIdIn } from '../database/ids.ts';
-import { cancel } from './queue/control/cancel.ts';
-import { removeDeliveries } from './queue/endpointEvents.ts';
-import { lockLanes, releaseAndRecord } from './queue/release.ts';
-import { ENDPOINT, NEVER, NO_NOTIFICATION, TAKEN_BACK } from './queue/table.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
+import { inSelect, ownIdIn } from '../../database/ids.ts';
+import { cancel } from './control/cancel.ts';
+import { removeDeliveries } from './endpointEvents.ts';
+import { lockLanes, releaseAndRecord } from './release.ts';
+import { ENDPOINT, NEVER, NO_NOTIFICATION, TAKEN_BACK } from './table.ts';
 
-/** Removes a customer's messages, and the number wherever this feature has it. */
+/** A customer's messages, and the number wherever this feature has it. */
 
 /** In one transaction. A customer with more open messages is rare, and no worker claims the rest: see `isNotErased`. */
 const CANCELLED_MAX = 1000;
@@ -214,4 +214,21 @@ export async function forgetWindows(
 /** What is known about the webhook endpoints of a merchant that is deleted. */
 export async function removeStopsOf(tx: Transaction, merchantId: MerchantId): Promise<void> {
   await tx.run(`delete from channel_stops where channel_id like $1`, [`${ENDPOINT}:${merchantId}:%`]);
+}
+
+/** The numbers that messages of these conversations went to, and their channels. */
+export async function findReached(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationIds: readonly number[],
+): Promise<{ phones: string[]; channelIds: string[] }> {
+  const rows = await queries.all<{ recipient: string; channel_id: string | null }>(
+    `select distinct recipient, channel_id from deliveries
+      where ${ownIdIn(queries, '$1', '$2', 'conversation_id')} and endpoint_id = 0`,
+    [merchantId, conversationIds],
+  );
+  return {
+    phones: [...new Set(rows.map(({ recipient }) => recipient))],
+    channelIds: [...new Set(rows.flatMap(({ channel_id }) => channel_id ?? []))],
+  };
 }

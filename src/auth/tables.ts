@@ -1,0 +1,110 @@
+import { PASSING, SECRETS, type Table } from '../database/tables.ts';
+import { FAILURES_KEPT_MS, PLACE_KEPT_MS } from './attempts.ts';
+import { listTeam } from './team/members.ts';
+
+/** Of one user, who is deleted with the account. */
+const OF_USER = { rows: 'user_id = :whose', erase: 'delete' } as const;
+
+export const AUTH_TABLES: readonly Table[] = [
+  {
+    name: 'machine_keys',
+    exported: 'id name hint scopes created_at expires_at last_used_at revoked_at',
+    internal: 'merchant_id hash',
+    merchant: { line: 'key' },
+  },
+  {
+    name: 'invites',
+    exported: 'id role email name created_at expires_at',
+    internal: 'merchant_id token_hash created_by',
+    because: SECRETS,
+    user: { line: 'invite', rows: 'created_by = :whose', erase: 'delete' },
+    kept: [{ since: 'expires_at' }],
+  },
+  {
+    name: 'users',
+    of: 'user',
+    exported: 'id merchant_id name email role disabled_at second_factor_at created_at',
+    internal: 'email_key password_hash deleted_at',
+    where: 'deleted_at is null',
+    merchant: { line: 'user', read: listTeam },
+    // The row stays, so that histories can say that it was somebody who has left.
+    user: { line: 'user', rows: 'id = :whose', erase: 'closeAccount' },
+  },
+  {
+    name: 'sessions',
+    of: 'user',
+    exported: 'id created_at last_used_at expires_at revoked_at address device',
+    internal: 'user_id generation used_generation rotated_at',
+    user: { line: 'session', ...OF_USER },
+    // At least a day: the last access token of a session may live this much longer than the session.
+    kept: [
+      { since: 'expires_at', for: 'sessions' },
+      { since: 'revoked_at', for: 'sessions' },
+    ],
+  },
+  {
+    name: 'revocations',
+    of: 'server',
+    internal: 'id session_id user_id revoked_at',
+    because: PASSING,
+    user: { erase: 'stays' },
+    kept: [{ since: 'revoked_at', for: 'accessTokens' }],
+  },
+  {
+    name: 'totp_secrets',
+    of: 'user',
+    key: 'user_id',
+    exported: 'created_at confirmed_at',
+    internal: 'user_id sealed_secret last_step',
+    user: { line: 'authenticator', ...OF_USER },
+  },
+  {
+    name: 'recovery_codes',
+    of: 'user',
+    key: 'user_id code_hash',
+    internal: 'user_id code_hash',
+    because: SECRETS,
+    user: { ...OF_USER },
+  },
+  {
+    name: 'passkeys',
+    of: 'user',
+    exported: 'id name created_at last_used_at',
+    internal: 'user_id credential_id public_key counter transports',
+    user: { line: 'passkey', ...OF_USER },
+  },
+  {
+    name: 'password_resets',
+    of: 'user',
+    key: 'user_id token_hash',
+    internal: 'user_id token_hash expires_at created_by',
+    because: SECRETS,
+    user: { rows: '(user_id = :whose or created_by = :whose)', erase: 'delete' },
+    kept: [{ since: 'expires_at' }],
+  },
+  {
+    name: 'sign_in_places',
+    of: 'user',
+    key: 'user_id place',
+    internal: 'user_id place last_at',
+    because: SECRETS,
+    user: { ...OF_USER },
+    kept: [{ since: 'last_at', for: PLACE_KEPT_MS }],
+  },
+  {
+    name: 'sign_in_failures',
+    of: 'server',
+    key: 'account address failed_at',
+    internal: 'account address failed_at',
+    because: SECRETS,
+    user: { erase: 'stays' },
+    kept: [{ since: 'failed_at', for: FAILURES_KEPT_MS }],
+  },
+  { name: 'used_challenges', of: 'server', internal: 'id expires_at', kept: [{ since: 'expires_at' }] },
+  {
+    name: 'signing_keys',
+    of: 'server',
+    key: 'kid',
+    internal: 'kid public_jwk sealed_private_key created_at',
+  },
+];
