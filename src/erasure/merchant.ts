@@ -5,7 +5,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import { phonesOf } from '../conversations/person.ts';
 import type { Database, Engine, Transaction } from '../database/database.ts';
 import { deleteBatch } from '../database/deleteBatch.ts';
-import { columnsOf, type Table } from '../database/tables.ts';
+import { hasMerchant, type Table } from '../database/tables.ts';
 import { haveWritten, removeStopsOf } from '../delivery/queue/ofPerson.ts';
 import { blankMerchant, type Deleting, markDeleting, removeMerchant } from '../merchants/delete.ts';
 import { TABLES } from '../tables.ts';
@@ -15,12 +15,7 @@ import { type ChannelsOf, END_OF_TIME, forgetOwnWindows } from './windows.ts';
 
 /** The tables with a merchant's rows, in the order in which they are emptied. With SQLite, one is kept by a trigger. */
 const ownTables = (engine: Engine): Table[] =>
-  TABLES.filter(
-    (table) =>
-      table.of !== 'server' &&
-      columnsOf(table).includes('merchant_id') &&
-      (engine === 'postgres' || table.postgres !== 'table'),
-  );
+  TABLES.filter((table) => hasMerchant(table) && (engine === 'postgres' || table.postgres !== 'table'));
 
 /** From now on nobody can sign in, no key works, and nothing is sent. False if there is no such merchant. */
 export async function beginDeletion(

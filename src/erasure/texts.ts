@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { whoHasPhone } from '../conversations/person.ts';
+import { deleteBatch } from '../database/deleteBatch.ts';
 import { pagesOf } from '../database/pages.ts';
-import { eraseTestPhone, forgetReached } from '../delivery/queue/ofPerson.ts';
+import { forgetReached } from '../delivery/queue/ofPerson.ts';
 import { redactRecognitions } from '../knowledge/confidence/redact.ts';
 import { documentTexts, type Redact, redactDocument, textsOf } from '../knowledge/documents/redact.ts';
 import { findIn, type Lookup, without } from './person/find.ts';
@@ -13,6 +14,7 @@ import { END_OF_TIME, forgetOwnWindows } from './windows.ts';
 
 /** A name or number that more of the merchant's other texts have is a phrase, or the shop's own number. */
 const TEXTS_WITH_NAME_MAX = 5;
+const TEST_PHONES = { name: 'simulator_messages' };
 const SAVED_REPLIES = { name: 'saved_replies' };
 
 /** Where else the person is named. */
@@ -102,7 +104,13 @@ async function eraseNumber(
   if (who === 'somebody before') return;
   // The person has written again: what is new stays.
   const known = { phone, until: who === 'nobody' ? END_OF_TIME : new Date(createdAt) };
-  while ((await eraseTestPhone(database, merchantId, known, BATCH_MAX)) === BATCH_MAX) await pause();
+  const some = {
+    where: 'phone = $2 and at <= $3',
+    params: [phone, known.until.toISOString()],
+    limit: BATCH_MAX,
+  };
+  const erase = () => database.transaction((tx) => deleteBatch(tx, TEST_PHONES, merchantId, some));
+  while ((await erase()) === BATCH_MAX) await pause();
   await database.transaction((tx) => forgetReached(tx, merchantId, known));
   await forgetOwnWindows({ database, channelsOf }, merchantId, known, person.channelIds);
 }

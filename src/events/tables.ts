@@ -1,25 +1,17 @@
-import { COPIED, type Table } from '../database/tables.ts';
+import { COPIED, plain, type Table } from '../database/tables.ts';
 
-const EVENT = {
-  because: COPIED,
-  customer: { erase: 'eraseEvents' },
-  user: { erase: { content: 'rename in JSON' } },
+/** What an event has of people. New ones get their positions before anything is erased. */
+const PEOPLE = {
+  customer: { because: COPIED, erase: 'eraseEvents' },
+  user: { because: COPIED, erase: { content: 'rename in JSON' } },
 } as const;
 
 export const EVENT_TABLES: readonly Table[] = [
-  // Events get their positions before anything is erased.
+  { ...plain('new_events', 'seq', 'seq type at notification_id data content', COPIED), ...PEOPLE },
   {
-    name: 'new_events',
-    key: 'seq',
-    internal: 'seq merchant_id type at notification_id data content',
-    ...EVENT,
-  },
-  {
-    name: 'events',
-    key: 'position',
-    internal: 'merchant_id position type at notification_id data content',
-    ...EVENT,
+    ...plain('events', 'position', 'position type at notification_id data content', COPIED),
+    ...PEOPLE,
     kept: [{ since: 'at', for: 'events' }],
   },
-  { name: 'event_logs', key: 'merchant_id', internal: 'merchant_id last_position', because: COPIED },
+  plain('event_logs', 'merchant_id', 'last_position', COPIED),
 ];

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import { findPhones } from '../conversations/person.ts';
 import type { Param, Queries, Reads, Snapshot } from '../database/database.ts';
-import { keyOf, type Lines, namesIn, type Table } from '../database/tables.ts';
+import { keyOf, namesIn, type Personal, type Table } from '../database/tables.ts';
 import { phoneOrText } from '../delivery/phone.ts';
 import { findReached } from '../delivery/queue/ofPerson.ts';
 import { TABLES } from '../tables.ts';
@@ -56,21 +56,26 @@ const USER =
   'user session authenticator passkey alert_settings alert_device invite answer note document_version wording ' +
   'document_removal recognition audit_event';
 
+/** Whom an export is about. */
+type Reader = 'merchant' | 'customer' | 'user';
+
 /** Whose rows: a conversation, a phone number, or a user. */
 interface Whose {
   whose?: number | string;
   channel?: string;
 }
 
-const sectionsOf = (
-  of: 'merchant' | 'customer' | 'user',
-  types: string,
-  whose: Whose = {},
-): ExportSection[] =>
+const sectionsOf = (of: Reader, types: string, whose: Whose = {}): ExportSection[] =>
   namesIn(types).map((type) => {
-    const table = TABLES.find((one) => one[of]?.line === type)!;
-    return { type, read: readerOf(table, table[of] as Lines, whose) };
+    const table = TABLES.find((one) => lineIn(one, of) === type)!;
+    return { type, read: readerOf(table, of, whose) };
   });
+
+/** The type of a table's lines in this export, if it has some. */
+export function lineIn(table: Table, of: Reader): string | undefined {
+  if (of === 'merchant') return table.because === undefined ? table.line : undefined;
+  return table[of]?.rows === undefined ? undefined : (table[of].line ?? table.line);
+}
 
 /** Everything of a merchant. */
 export const EXPORT_SECTIONS: readonly ExportSection[] = sectionsOf('merchant', MERCHANT);
@@ -96,9 +101,10 @@ export async function customerSections(
 }
 
 /** Reads a table in the order of its key. */
-function readerOf(table: Table, lines: Lines, whose: Whose): ExportSection['read'] {
-  const { rows, only = table.exported, as = {} } = lines;
-  const columns = namesIn(only);
+function readerOf(table: Table, of: Reader, whose: Whose): ExportSection['read'] {
+  const lines: NonNullable<Table['merchant']> & Partial<Personal> = table[of] ?? {};
+  const as = lines.as ?? table.as ?? {};
+  const columns = namesIn(lines.only ?? table.exported);
   const key = keyOf(table);
   const json = namesIn(table.json).filter((name) => columns.includes(name));
   const select = columns.map((name) => (as[name] === undefined ? name : `${as[name]} as ${name}`));
@@ -106,7 +112,7 @@ function readerOf(table: Table, lines: Lines, whose: Whose): ExportSection['read
   return async (queries, merchantId, last) => {
     if (lines.read) return last === undefined ? lines.read(queries, merchantId) : [];
     const isAfter = last && `(${key}) > (${key.map((_, index) => `:${index}`)})`;
-    const wanted = [ofMerchant, rows, table.where, isAfter].filter((one) => one !== undefined);
+    const wanted = [ofMerchant, lines.rows, table.where, isAfter].filter((one) => one !== undefined);
     const params: Param[] = [];
     const values: Record<string, unknown> = { merchant: merchantId, ...whose };
     key.forEach((name, index) => {

@@ -4,11 +4,10 @@ export const MAIL_TABLES: readonly Table[] = [
   {
     // The text is removed when it is sent, and the address is a hash.
     name: 'mails',
-    internal:
-      'id merchant_id kind recipient sealed message_id state due_at attempts expires_at code created_at',
+    internal: 'id kind recipient sealed message_id state due_at attempts expires_at code created_at',
     because: SECRETS,
-    customer: { erase: 'stays' },
-    user: { erase: 'stays' },
+    customer: { because: SECRETS, erase: 'stays' },
+    user: { because: SECRETS, erase: 'stays' },
     // Limits count mails of the last day; owners see for as long as an invitation is valid what became of its mail.
     // Sending may be on hold, or off, for longer.
     kept: [{ since: 'created_at', for: 8 * DAY_MS, where: `state <> 'queued'` }],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { columnsOf } from '../../src/database/tables.ts';
+import { hasMerchant } from '../../src/database/tables.ts';
 import { TABLES } from '../../src/tables.ts';
 import { filesWith, tablesWith } from '../support/canaries.ts';
 import { addColleague } from '../support/colleagues.ts';
@@ -19,9 +19,9 @@ import {
 } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
-const MERCHANT_TABLES = TABLES.filter(
-  (table) => table.of !== 'server' && table.postgres !== 'table' && columnsOf(table).includes('merchant_id'),
-).map(({ name }) => name);
+const MERCHANT_TABLES = TABLES.filter((table) => hasMerchant(table) && table.postgres !== 'table').map(
+  ({ name }) => name,
+);
 /** Tables that a running server also changes by itself. */
 const CHANGING = ['audit_events', 'delivery_queues', 'inbox_changes', 'new_events', 'events', 'event_logs'];
 

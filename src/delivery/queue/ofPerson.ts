@@ -153,22 +153,6 @@ export interface KnownUntil {
   until: Date;
 }
 
-/** Removes messages on a test phone, and returns how many: if that is the limit, there may be more. */
-export async function eraseTestPhone(
-  queries: Queries,
-  merchantId: MerchantId,
-  { phone, until }: KnownUntil,
-  limit: number,
-): Promise<number> {
-  const rows = await queries.run(
-    `delete from simulator_messages where ${OF_MERCHANT[queries.engine]} and id in (
-        select id from simulator_messages where merchant_id = $1 and phone = $2 and at <= $4 order by id limit $3)
-      returning id`,
-    [merchantId, phone, limit, until.toISOString()],
-  );
-  return rows.length;
-}
-
 /** That somebody was reached today still counts towards the daily limit, but no longer who. */
 export async function forgetReached(
   tx: Transaction,
