@@ -11,6 +11,23 @@ export const CONVERSATION_MESSAGES: Table = {
   stores: { row: 200, texts: 'text message_id', free: freeBytes },
 };
 
+export const CONVERSATIONS: Table = {
+  name: 'conversations',
+  line: 'conversation',
+  exported: 'id reference customer_name customer_phone taken_over_at taken_over_by created_at updated_at',
+  internal: 'erased_at',
+  where: 'erased_at is null',
+  customer: {
+    rows: 'id = :whose',
+    erase: {
+      ...{ reference: null, customer_name: '', customer_phone: '' },
+      ...{ taken_over_at: null, taken_over_by: null },
+    },
+  },
+  user: { because: ONLY_IDS, erase: { taken_over_by: 'rename' } },
+  stores: { row: CONVERSATION_BYTES, texts: '', free: freeBytes },
+};
+
 export const CONVERSATION_TABLES: readonly Table[] = [
   CONVERSATION_MESSAGES,
   {
@@ -20,22 +37,7 @@ export const CONVERSATION_TABLES: readonly Table[] = [
     exported: 'conversation_id phone replaced_by created_at',
     customer: { rows: 'conversation_id = :whose', erase: 'delete' },
   },
-  {
-    name: 'conversations',
-    line: 'conversation',
-    exported: 'id reference customer_name customer_phone taken_over_at taken_over_by created_at updated_at',
-    internal: 'erased_at',
-    where: 'erased_at is null',
-    customer: {
-      rows: 'id = :whose',
-      erase: {
-        ...{ reference: null, customer_name: '', customer_phone: '' },
-        ...{ taken_over_at: null, taken_over_by: null },
-      },
-    },
-    user: { because: ONLY_IDS, erase: { taken_over_by: 'rename' } },
-    stores: { row: CONVERSATION_BYTES, texts: '', free: freeBytes },
-  },
+  CONVERSATIONS,
   plain('conversation_storage', 'merchant_id', 'bytes version', COPIED),
   {
     name: 'saved_replies',

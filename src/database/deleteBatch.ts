@@ -24,7 +24,7 @@ export async function deleteBatch(
   const isAmong =
     table.key === 'merchant_id'
       ? ''
-      : `and (${key}) in (select ${key} from ${name} where ${isWanted} order by ${orderBy ?? key} limit ${limit})`;
+      : `and (${key}) in (select ${key} from ${name} where ${isWanted} ${orderBy ? `order by ${orderBy}` : ''} limit ${limit})`;
   const rows = await tx.run<{ bytes: number }>(
     // The condition appears twice: PostgreSQL checks it again for a row that was changed in the meantime.
     `delete from ${name} where ${isWanted} ${isAmong} returning ${stores?.free ? bytesSql(table) : 0} as bytes`,
