@@ -19,15 +19,19 @@ export async function deleteBatch(
 ): Promise<number> {
   const { name, stores } = table;
   const key = keyOf(table);
-  const isWanted = where === undefined ? 'merchant_id = $1' : `merchant_id = $1 and ${where}`;
-  // By the primary key, because on a cluster `ctid` says where a row is on one node.
+  const isWanted = `merchant_id = $1 ${where === undefined ? '' : `and ${where}`}`;
+  const some = (columns: string) =>
+    `select ${columns} from ${name} where ${isWanted} ${orderBy === undefined ? '' : `order by ${orderBy}`} limit ${limit}`;
+  // With the merchant from the select, each row is looked up by its key: see `ownIdIn`. A cluster must find the node.
   const isAmong =
     table.key === 'merchant_id'
-      ? ''
-      : `and (${key}) in (select ${key} from ${name} where ${isWanted} ${orderBy ? `order by ${orderBy}` : ''} limit ${limit})`;
+      ? isWanted
+      : tx.isSpread
+        ? `${isWanted} and (${key}) in (${some(`${key}`)})`
+        : `(merchant_id, ${key}) in (${some(`merchant_id, ${key}`)}) ${where === undefined ? '' : `and ${where}`}`;
   const rows = await tx.run<{ bytes: number }>(
     // The condition appears twice: PostgreSQL checks it again for a row that was changed in the meantime.
-    `delete from ${name} where ${isWanted} ${isAmong} returning ${stores?.free ? bytesSql(table) : 0} as bytes`,
+    `delete from ${name} where ${isAmong} returning ${stores?.free ? bytesSql(table) : 0} as bytes`,
     [merchantId, ...params],
   );
   const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);

@@ -54,17 +54,17 @@ export interface Personal {
 
 /**
  * What erasing a customer does. To rows, delete: those that `rows` finds. with: they go with the row that they belong to.
- * stays: nothing tells who it is, or it is gone soon. The others are functions of src/erasure/. To columns, a value: it is
+ * stays: nothing tells who it is, or it is gone soon. The others are functions of this name. To columns, a value: it is
  * written at once, and the row goes at the end. redact: names and numbers in the texts of all rows.
  */
 type CustomerWay =
   | ('delete' | 'with' | 'stays' | 'eraseMessages' | 'eraseNotifications' | 'eraseEvents')
-  | ('eraseDocuments' | 'eraseRecognitions' | 'eraseResponses' | 'eraseNumber')
+  | ('redactDocument' | 'redactRecognitions' | 'eraseResponses' | 'eraseNumber')
   | Readonly<Record<string, 'redact' | '' | null>>;
 
 /**
- * What deleting somebody who works for a merchant does. stays: without the row of the user, an id says nothing. To
- * columns, rename: the name, wherever a text is the same. rename in JSON: in the text of an event.
+ * What deleting somebody who works for a merchant does. stays: without the row of the user, an id says nothing. The
+ * others are functions of this name. To columns, rename: the name, wherever a text is the same. rename in JSON: in the text of an event.
  */
 type UserWay =
   | ('delete' | 'stays' | 'closeAccount' | 'forgetActor' | 'forgetDevices' | 'renameInNotes')

@@ -45,18 +45,18 @@ export async function eraseStep(parts: EraseParts, erasure: Erasure): Promise<Ne
     switch (erasure.step) {
       case 'rows':
         await takeOthers(parts, erasure);
-        await eraseMessagesTo(parts, erasure);
+        await eraseMessages(parts, erasure);
         await eraseRows(parts, erasure);
         return { step: 'sending', dueAt: now() };
       case 'sending':
-        return (await eraseMessagesTo(parts, erasure))
+        return (await eraseMessages(parts, erasure))
           ? { step: 'texts', dueAt: now() }
           : { step: 'sending', ...soon };
       case 'texts':
         await eraseTexts(parts, erasure);
         return { step: 'again', dueAt: new Date(Date.parse(erasure.createdAt) + AGAIN_AFTER_MS) };
       case 'again':
-        if (!(await eraseMessagesTo(parts, erasure))) return { step: 'again', ...soon };
+        if (!(await eraseMessages(parts, erasure))) return { step: 'again', ...soon };
         await eraseRows(parts, erasure);
         await eraseTexts(parts, erasure);
         await removeAll(parts, erasure);
@@ -98,7 +98,7 @@ async function removeAll({ database, pause = nextTurn }: EraseParts, erasure: Er
 }
 
 /** The messages to the person. False if one is being sent: then again, a moment later. */
-async function eraseMessagesTo(parts: EraseParts, erasure: Erasure): Promise<boolean> {
+async function eraseMessages(parts: EraseParts, erasure: Erasure): Promise<boolean> {
   const { database, pause = nextTurn } = parts;
   let isComplete = true;
   for (const conversationId of erasure.person.conversationIds) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { columnsOf, DAY_MS, hasMerchant, keyOf, namesIn, type Table } from '../../src/database/tables.ts';
@@ -91,6 +91,19 @@ describe('the list of tables', () => {
       for (const column of erasedColumns(table, 'customer'))
         assert.ok(namesIn(table.exported).includes(column), `${table.name}.${column}: export it`);
     }
+  });
+
+  it('names only functions that exist', () => {
+    const source = globSync('src/**/*.ts', { cwd: root }).map((file) =>
+      readFileSync(join(root, file), 'utf8'),
+    );
+    const ways = TABLES.flatMap(({ customer, user }) => [customer?.erase, user?.erase]);
+    for (const way of new Set(ways.filter((one) => typeof one === 'string')))
+      if (!['delete', 'with', 'stays'].includes(way))
+        assert.ok(
+          source.some((text) => text.includes(`function ${way}(`)),
+          way,
+        );
   });
 
   it('is the table of docs/data.md, with its times', () => {

@@ -48,17 +48,6 @@ export interface ErasedDeliveries {
   written: string[];
 }
 
-const KEYS: Readonly<Record<Engine, string>> = {
-  sqlite: 'select value from json_each($2)',
-  postgres: 'select json_array_elements_text(cast($2 as json))',
-};
-
-/** Without the plus SQLite reads all of the merchant's messages on test phones. */
-const OF_MERCHANT: Readonly<Record<Engine, string>> = {
-  sqlite: '+merchant_id = $1',
-  postgres: 'merchant_id = $1',
-};
-
 /**
  * Removes messages of one conversation, also from test phones. One that is being sent stays until that is over: its
  * worker still writes down where it sends it.
@@ -83,10 +72,10 @@ export async function eraseDeliveries(
       merchantId,
       rows.map(({ id }) => id),
     ]);
-    await tx.run(
-      `delete from simulator_messages where ${OF_MERCHANT[tx.engine]} and ${inSelect(tx.engine, 'delivery_key', KEYS[tx.engine])}`,
-      [merchantId, JSON.stringify(rows.map(({ key }) => key))],
-    );
+    await tx.run(`delete from simulator_messages where ${ownIdIn(tx, '$1', '$2', 'delivery_key', 'text')}`, [
+      merchantId,
+      rows.map(({ key }) => key),
+    ]);
     // Somebody else may have the same number: their next message is no longer blocked.
     await releaseAndRecord(tx, merchantId, { lanes: lanesOf(rows), events: [], dueAt: NEVER, at });
   }
