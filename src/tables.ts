@@ -2,7 +2,7 @@ import { ALERT_TABLES } from './alerts/tables.ts';
 import { AUDIT_TABLES } from './audit/tables.ts';
 import { AUTH_TABLES } from './auth/tables.ts';
 import { CONVERSATION_TABLES } from './conversations/tables.ts';
-import { PASSING, plain, SERVER_TABLES, type Table } from './database/tables.ts';
+import { PASSING, plain, SERVER_TABLES, STAYS, type Table } from './database/tables.ts';
 import { CHANNEL_TABLES, MESSAGE_TABLES } from './delivery/tables.ts';
 import { EVENT_TABLES } from './events/tables.ts';
 import { KNOWLEDGE_TABLES } from './knowledge/tables.ts';
@@ -14,8 +14,7 @@ import { WEBHOOK_TABLES } from './webhooks/tables.ts';
 /** Here, because src/erasure/ uses this list. The row is removed when the erasure is finished. */
 export const ERASURES: Table = {
   ...plain('erasures', 'id', 'id person step due_at created_at', PASSING),
-  customer: { because: PASSING, erase: 'stays' },
-  user: { because: PASSING, erase: 'stays' },
+  ...STAYS,
 };
 
 /**

@@ -2,9 +2,7 @@ import { ONLY_IDS, type Table } from '../database/tables.ts';
 
 export const AUDIT_TABLES: readonly Table[] = [
   {
-    name: 'audit_events',
-    key: 'at id',
-    line: 'audit_event',
+    ...{ name: 'audit_events', key: 'at id', line: 'audit_event' },
     exported: 'id at what actor user_id key_id name address about count last_at',
     internal: 'merge_key',
     json: 'about',

@@ -2,8 +2,7 @@ import { COPIED, MERCHANTS, ONLY_IDS, plain, type Table } from '../database/tabl
 import { CONVERSATION_BYTES, freeBytes } from './storage.ts';
 
 export const CONVERSATION_MESSAGES: Table = {
-  name: 'conversation_messages',
-  line: 'message',
+  ...{ name: 'conversation_messages', line: 'message' },
   exported: 'id conversation_id sender message_id text at',
   internal: 'created_at',
   customer: { rows: 'conversation_id = :whose', erase: 'delete' },
@@ -12,8 +11,7 @@ export const CONVERSATION_MESSAGES: Table = {
 };
 
 export const CONVERSATIONS: Table = {
-  name: 'conversations',
-  line: 'conversation',
+  ...{ name: 'conversations', line: 'conversation' },
   exported: 'id reference customer_name customer_phone taken_over_at taken_over_by created_at updated_at',
   internal: 'erased_at',
   where: 'erased_at is null',
@@ -31,17 +29,14 @@ export const CONVERSATIONS: Table = {
 export const CONVERSATION_TABLES: readonly Table[] = [
   CONVERSATION_MESSAGES,
   {
-    name: 'wrong_phones',
-    key: 'conversation_id phone',
-    line: 'wrong_phone',
+    ...{ name: 'wrong_phones', key: 'conversation_id phone', line: 'wrong_phone' },
     exported: 'conversation_id phone replaced_by created_at',
     customer: { rows: 'conversation_id = :whose', erase: 'delete' },
   },
   CONVERSATIONS,
   plain('conversation_storage', 'merchant_id', 'bytes version', COPIED),
   {
-    name: 'saved_replies',
-    line: 'saved_reply',
+    ...{ name: 'saved_replies', line: 'saved_reply' },
     exported: 'id title text created_at updated_at',
     customer: { because: MERCHANTS, erase: { title: 'redact', text: 'redact' } },
   },

@@ -24,7 +24,7 @@ export interface Table {
   as?: Readonly<Record<string, string>>;
   /** SQL: the rows that exports have. Without: all. */
   where?: string;
-  /** Why the export of the merchant has no lines of it. */
+  /** Why the export of the merchant, or of a person, has no lines of it. */
   because?: string;
   /** Columns that it leaves out, or rows that are not as they are stored. */
   merchant?: {
@@ -41,7 +41,7 @@ export interface Table {
   postgres?: 'table' | string;
 }
 
-/** What a person's export has of a table: these rows, or why it has none. */
+/** What a person's export has of a table: these rows, or why it has none if the merchant's has some. */
 export interface Personal {
   /** SQL: the rows of the conversation, phone number or user `:whose`, of the `:merchant`, and perhaps of a `:channel`. */
   rows?: string;
@@ -99,6 +99,11 @@ export const plain = (name: string, key: string, internal: string, because: stri
   ...{ name, key, internal, because },
 });
 
+/** One of the server, in no export. */
+export const server = (name: string, key: string, internal: string): Table => ({
+  ...{ name, of: 'server', key, internal },
+});
+
 export const DAY_MS = 24 * 60 * 60_000;
 
 export const namesIn = (columns = ''): string[] => columns.split(' ').filter((name) => name !== '');
@@ -116,6 +121,9 @@ export const bytesSql = ({ stores }: Table): string =>
     ' + ',
   );
 
+/** Nothing tells who it is, or it is gone soon. */
+export const STAYS = { customer: { erase: 'stays' }, user: { erase: 'stays' } } as const;
+
 /** Of the database itself. The merchant of a background change is how far it has got. */
 export const SERVER_TABLES: readonly Table[] = [
   {
@@ -124,9 +132,10 @@ export const SERVER_TABLES: readonly Table[] = [
     key: 'version',
     internal: 'version name checksum applied_at supports',
   },
-  {
-    ...{ name: 'background_changes', of: 'server', key: 'migration' },
-    internal: 'migration merchant_id position rows_done created_at finished_at',
-  },
-  { name: 'sending_hold', of: 'server', internal: 'id held_at reason backup_made_at key_fingerprint' },
+  server(
+    'background_changes',
+    'migration',
+    'migration merchant_id position rows_done created_at finished_at',
+  ),
+  server('sending_hold', 'id', 'id held_at reason backup_made_at key_fingerprint'),
 ];

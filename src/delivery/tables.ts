@@ -1,11 +1,10 @@
-import { COPIED, DAY_MS, ONLY_IDS, PASSING, plain, SECRETS, type Table } from '../database/tables.ts';
+import { COPIED, DAY_MS, ONLY_IDS, PASSING, plain, SECRETS, server, type Table } from '../database/tables.ts';
 
 export const MESSAGE_TABLES: readonly Table[] = [
   plain('delivery_queues', 'endpoint_id', 'endpoint_id due_at version', PASSING),
   {
     // The queue also has events for webhook endpoints and devices.
-    name: 'deliveries',
-    line: 'delivery',
+    ...{ name: 'deliveries', line: 'delivery' },
     exported: 'id notification_id conversation_id recipient mode content state sent_by created_at',
     internal:
       'key reference context waiting_for reason attempts due_at channel_id unsettled_since last_code channel_message_id ' +
@@ -17,9 +16,7 @@ export const MESSAGE_TABLES: readonly Table[] = [
     stores: { row: 200, texts: 'content', where: 'endpoint_id = 0 and notification_id = 0' },
   },
   {
-    name: 'delivery_events',
-    key: 'delivery_id id',
-    line: 'delivery_event',
+    ...{ name: 'delivery_events', key: 'delivery_id id', line: 'delivery_event' },
     exported: 'delivery_id id at state code note',
     internal: 'channel_id',
     where:
@@ -31,17 +28,14 @@ export const MESSAGE_TABLES: readonly Table[] = [
     },
   },
   {
-    name: 'simulator_messages',
-    line: 'test_phone_message',
+    ...{ name: 'simulator_messages', line: 'test_phone_message' },
     exported: 'id phone from_customer content at read_at',
     internal: 'delivery_key',
     because: COPIED,
     customer: { rows: 'phone = :whose', erase: 'eraseNumber' },
   },
   {
-    name: 'reached_customers',
-    key: 'recipient',
-    line: 'reached',
+    ...{ name: 'reached_customers', key: 'recipient', line: 'reached' },
     exported: 'recipient reached_at',
     internal: 'delivery_key',
     because: PASSING,
@@ -61,28 +55,21 @@ export const CHANNEL_TABLES: readonly Table[] = [
     ...plain('former_channels', 'replaced_at', 'replaced_at channel sealed_settings', PASSING),
     kept: [{ since: 'replaced_at', for: REPEATED_MS }],
   },
+  server('channel_stops', 'channel_id', 'channel_id code stopped_at until kind probes'),
   {
-    ...{ name: 'channel_stops', of: 'server', key: 'channel_id' },
-    internal: 'channel_id code stopped_at until kind probes',
-  },
-  {
-    name: 'customer_windows',
-    of: 'server',
-    key: 'channel_id phone',
-    line: 'wrote_last',
+    ...{ name: 'customer_windows', of: 'server', key: 'channel_id phone', line: 'wrote_last' },
     exported: 'channel_id phone opened_at',
     because: PASSING,
     customer: { rows: 'channel_id = :channel and phone = :whose', erase: 'eraseNumber' },
     kept: [{ since: 'opened_at', for: REPEATED_MS }],
   },
   {
-    ...{ name: 'send_pace', of: 'server', key: 'channel_id recipient' },
-    internal: 'channel_id recipient free_at_ms',
+    ...server('send_pace', 'channel_id recipient', 'channel_id recipient free_at_ms'),
     customer: { because: PASSING, erase: 'eraseNumber' },
     kept: [{ since: 'free_at_ms' }],
   },
   {
-    ...{ name: 'inbound_updates', of: 'server', internal: 'id channel_id payload received_at done_at' },
+    ...server('inbound_updates', 'id', 'id channel_id payload received_at done_at'),
     customer: { because: PASSING, erase: 'stays' },
     kept: [{ since: 'done_at', for: REPEATED_MS }],
   },

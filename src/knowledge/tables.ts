@@ -6,17 +6,14 @@ const FROM_CUSTOMER = `notification_id in (
 
 export const KNOWLEDGE_TABLES: readonly Table[] = [
   {
-    name: 'answered_questions',
-    key: 'notification_id',
+    ...{ name: 'answered_questions', key: 'notification_id' },
     internal: 'notification_id question answer words learned document_id document_version',
     postgres: 'found_by',
     because: COPIED,
-    customer: { because: COPIED, erase: 'with' },
+    customer: { erase: 'with' },
   },
   {
-    name: 'document_wordings',
-    key: 'document_id id',
-    line: 'wording',
+    ...{ name: 'document_wordings', key: 'document_id id', line: 'wording' },
     exported: 'document_id id text created_at',
     internal: 'notification_id user_id key_id',
     merchant: { only: 'document_id id text' },
@@ -25,9 +22,7 @@ export const KNOWLEDGE_TABLES: readonly Table[] = [
     stores: { row: 0, texts: 'text' },
   },
   {
-    name: 'document_versions',
-    key: 'document_id version',
-    line: 'document_version',
+    ...{ name: 'document_versions', key: 'document_id version', line: 'document_version' },
     exported: 'document_id version title body what created_at',
     internal: 'user_id key_id notification_id',
     customer: { rows: FROM_CUSTOMER, erase: 'redactDocument' },
@@ -35,11 +30,10 @@ export const KNOWLEDGE_TABLES: readonly Table[] = [
     stores: { row: 0, texts: 'title body' },
   },
   {
-    name: 'document_vectors',
-    key: 'document_id',
+    ...{ name: 'document_vectors', key: 'document_id' },
     internal: 'document_id model document_version document_updated_at vectors change',
     because: COPIED,
-    customer: { because: COPIED, erase: 'redactDocument' },
+    customer: { erase: 'redactDocument' },
   },
   plain(
     'vector_progress',
@@ -48,8 +42,7 @@ export const KNOWLEDGE_TABLES: readonly Table[] = [
     COPIED,
   ),
   {
-    name: 'documents',
-    line: 'document',
+    ...{ name: 'documents', line: 'document' },
     exported: 'id title body version created_at updated_at',
     internal: 'title_words words word_forms wordings_bytes former_bytes',
     postgres: 'found_by',
@@ -57,8 +50,7 @@ export const KNOWLEDGE_TABLES: readonly Table[] = [
   },
   plain('document_uses', 'document_id', 'document_id day', COPIED),
   {
-    name: 'knowledge_removals',
-    line: 'document_removal',
+    ...{ name: 'knowledge_removals', line: 'document_removal' },
     exported: 'id document_id title what user_id key_id at',
     customer: { because: MERCHANTS, erase: { title: 'redact' } },
     user: { rows: 'user_id = :whose', erase: 'stays' },
@@ -66,8 +58,7 @@ export const KNOWLEDGE_TABLES: readonly Table[] = [
   },
   {
     // What the assistant answered by itself, and whether people found it right.
-    name: 'recognitions',
-    line: 'recognition',
+    ...{ name: 'recognitions', line: 'recognition' },
     exported: 'id kind question document_id score notification_id outcome judged_at created_at',
     internal: 'judged_by judged_by_key unjudged_since conversation_id customer_key',
     customer: { rows: `(conversation_id = :whose or ${FROM_CUSTOMER})`, erase: 'redactRecognitions' },

@@ -1,5 +1,5 @@
 import { authorNameOf } from '../auth/columns.ts';
-import { COPIED, DAY_MS, ONLY_IDS, PASSING, plain, type Table } from '../database/tables.ts';
+import { COPIED, DAY_MS, ONLY_IDS, PASSING, plain, STAYS, server, type Table } from '../database/tables.ts';
 import { REPLAY_MS } from './idempotency.ts';
 
 const STATISTICS_KEPT = 400 * DAY_MS;
@@ -7,22 +7,19 @@ const STATISTICS_KEPT = 400 * DAY_MS;
 export const NOTIFICATION_TABLES: readonly Table[] = [
   {
     ...plain('idempotency_keys', 'key', 'key fingerprint outcome created_at', PASSING),
-    customer: { because: PASSING, erase: 'eraseResponses' },
-    user: { because: PASSING, erase: 'renameInResponses' },
+    customer: { erase: 'eraseResponses' },
+    user: { erase: 'renameInResponses' },
     kept: [{ since: 'created_at', for: REPLAY_MS }],
   },
   {
-    name: 'presences',
-    key: 'user_id notification_id',
+    ...{ name: 'presences', key: 'user_id notification_id' },
     internal: 'user_id notification_id state open_at typing_at expires_at',
     because: PASSING,
-    customer: { because: PASSING, erase: 'stays' },
-    user: { because: PASSING, erase: 'stays' },
+    ...STAYS,
     kept: [{ since: 'expires_at' }],
   },
   {
-    name: 'asks',
-    line: 'ask',
+    ...{ name: 'asks', line: 'ask' },
     exported:
       'id conversation_id reference metadata deliver status expires_at answer answered_by ended_at created_at',
     internal: 'question_key',
@@ -32,8 +29,7 @@ export const NOTIFICATION_TABLES: readonly Table[] = [
     kept: [{ since: 'ended_at', for: 30 * DAY_MS }],
   },
   {
-    name: 'notification_notes',
-    line: 'note',
+    ...{ name: 'notification_notes', line: 'note' },
     exported: 'id notification_id user_id text mentions created_at',
     json: 'mentions',
     customer: {
@@ -51,18 +47,17 @@ export const NOTIFICATION_TABLES: readonly Table[] = [
       'notification_id user_id key_id created_at',
       COPIED,
     ),
-    customer: { because: ONLY_IDS, erase: 'with' },
-    user: { because: ONLY_IDS, erase: 'stays' },
+    customer: { erase: 'with' },
+    user: { erase: 'stays' },
   },
   {
     // On SQLite it is a full-text index.
     ...plain('inbox_index', 'notification_id', 'notification_id found_by', COPIED),
     postgres: 'table',
-    customer: { because: COPIED, erase: 'with' },
+    customer: { erase: 'with' },
   },
   {
-    name: 'notifications',
-    line: 'notification',
+    ...{ name: 'notifications', line: 'notification' },
     exported:
       'id conversation_id notification_type status outcome context answer answered_by assigned_to created_at updated_at',
     internal:
@@ -83,7 +78,7 @@ export const NOTIFICATION_TABLES: readonly Table[] = [
   },
   {
     ...plain('inbox_changes', 'seq', 'seq notification_id conversation_id after_id', COPIED),
-    customer: { because: COPIED, erase: 'stays' },
+    customer: { erase: 'stays' },
   },
   {
     ...plain(
@@ -99,5 +94,5 @@ export const NOTIFICATION_TABLES: readonly Table[] = [
     kept: [{ since: 'day', for: STATISTICS_KEPT }],
   },
   plain('inboxes', 'merchant_id', 'version bytes pending_bytes presence', COPIED),
-  { name: 'answer_schemas', of: 'server', internal: 'id schema' },
+  server('answer_schemas', 'id', 'id schema'),
 ];
