@@ -2,14 +2,12 @@ import type { Logger } from 'pino';
 import { removeKeysReplacedBefore } from './auth/keys.ts';
 import { revocationKeptMs } from './auth/sessions/revocations.ts';
 import type { Config, RetentionDays } from './config.ts';
-import type { MerchantId } from './contract/ids.ts';
-import { bytesOfSent } from './conversations/messages.ts';
 import { countBytes } from './conversations/storage.ts';
 import type { Database } from './database/database.ts';
 import { removeExpired } from './database/expiry.ts';
 import { DAY_MS, type Kept } from './database/tables.ts';
 import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
-import { removeOldDeliveries, type StoredTexts } from './delivery/retention.ts';
+import { removeOldDeliveries } from './delivery/retention.ts';
 import { removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { removeOldNotifications } from './notifications/retention.ts';
@@ -55,12 +53,6 @@ export async function cleanUp(
   );
 }
 
-/** What a merchant has stored, without the messages that are removed. */
-const storageOf = (merchantId: MerchantId): StoredTexts => ({
-  lock: (tx) => countBytes(tx, merchantId, 0),
-  remove: (tx, texts) => countBytes(tx, merchantId, -texts.reduce((sum, text) => sum + bytesOfSent(text), 0)),
-});
-
 /** Rows that are older are removed. Undefined: none. */
 function keptSince({ for: kept = 0 }: Kept, config: Config, at: Date): Date | undefined {
   if (typeof kept === 'number') return new Date(at.getTime() - kept);
@@ -93,7 +85,7 @@ async function removePerMerchant(
             database,
             merchantId,
             before(kept.deliveries),
-            storageOf(merchantId),
+            (tx, bytes) => countBytes(tx, merchantId, bytes),
             stop,
           );
       } catch (err) {

@@ -116,10 +116,10 @@ export const columnsOf = ({ of, exported, internal }: Table): string[] => [
 export const hasMerchant = (table: Table): boolean =>
   table.of !== 'server' && columnsOf(table).includes('merchant_id');
 /** SQL: what a row takes of its merchant's storage. */
-export const bytesSql = ({ stores }: Table): string =>
-  [stores?.row ?? 0, ...namesIn(stores?.texts).map((text) => `coalesce(octet_length(${text}), 0)`)].join(
-    ' + ',
-  );
+export function bytesSql({ stores: { row, texts, where } = { row: 0, texts: '' } }: Table): string {
+  const bytes = [row, ...namesIn(texts).map((text) => `coalesce(octet_length(${text}), 0)`)].join(' + ');
+  return where === undefined ? bytes : `case when ${where} then ${bytes} else 0 end`;
+}
 
 /** Nothing tells who it is, or it is gone soon. */
 export const STAYS = { customer: { erase: 'stays' }, user: { erase: 'stays' } } as const;

@@ -1,20 +1,22 @@
 import { COPIED, DAY_MS, ONLY_IDS, PASSING, plain, SECRETS, server, type Table } from '../database/tables.ts';
 
+/** The queue also has events for webhook endpoints and devices. */
+export const DELIVERIES: Table = {
+  ...{ name: 'deliveries', line: 'delivery' },
+  exported: 'id notification_id conversation_id recipient mode content state sent_by created_at',
+  internal:
+    'key reference context waiting_for reason attempts due_at channel_id unsettled_since last_code channel_message_id ' +
+    'uses_quota updated_at endpoint_id reply_to reply_to_message requeued_at attention_at traceparent',
+  where: 'endpoint_id = 0',
+  customer: { rows: 'conversation_id = :whose', erase: 'eraseMessages' },
+  user: { because: ONLY_IDS, erase: { sent_by: 'rename', content: 'rename in JSON' } },
+  kept: [{ for: 'deliveries' }, { for: 'events' }],
+  stores: { row: 200, texts: 'content', where: 'endpoint_id = 0 and notification_id = 0' },
+};
+
 export const MESSAGE_TABLES: readonly Table[] = [
   plain('delivery_queues', 'endpoint_id', 'endpoint_id due_at version', PASSING),
-  {
-    // The queue also has events for webhook endpoints and devices.
-    ...{ name: 'deliveries', line: 'delivery' },
-    exported: 'id notification_id conversation_id recipient mode content state sent_by created_at',
-    internal:
-      'key reference context waiting_for reason attempts due_at channel_id unsettled_since last_code channel_message_id ' +
-      'uses_quota updated_at endpoint_id reply_to reply_to_message requeued_at attention_at traceparent',
-    where: 'endpoint_id = 0',
-    customer: { rows: 'conversation_id = :whose', erase: 'eraseMessages' },
-    user: { because: ONLY_IDS, erase: { sent_by: 'rename', content: 'rename in JSON' } },
-    kept: [{ for: 'deliveries' }, { for: 'events' }],
-    stores: { row: 200, texts: 'content', where: 'endpoint_id = 0 and notification_id = 0' },
-  },
+  DELIVERIES,
   {
     ...{ name: 'delivery_events', key: 'delivery_id id', line: 'delivery_event' },
     exported: 'delivery_id id at state code note',

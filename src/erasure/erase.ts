@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { recordOfConversations, SERVER } from '../audit/record.ts';
-import { bytesOfSent } from '../conversations/messages.ts';
 import { countBytes } from '../conversations/storage.ts';
 import { CHANGES } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
@@ -126,8 +125,7 @@ async function eraseSome(
       channelIds: removed.channelIds,
     });
     if (removed.count > 0) await savePerson(tx, merchantId, id, known);
-    const bytes = removed.written.reduce((sum, text) => sum + bytesOfSent(text), 0);
-    if (bytes > 0) await countBytes(tx, merchantId, -bytes);
+    if (removed.bytes > 0) await countBytes(tx, merchantId, -removed.bytes);
     return { known, count: removed.count };
   });
   erasure.person = known;

@@ -40,8 +40,7 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
     );
     const sum = (name: string, where = 'true') => {
       const table = TABLES.find((one) => one.name === name)!;
-      return `(select cast(coalesce(sum(${bytesSql(table)}), 0) as bigint) from ${name}
-        where merchant_id = $1 and ${table.stores!.where ?? 'true'} and ${where})`;
+      return `(select cast(coalesce(sum(${bytesSql(table)}), 0) as bigint) from ${name} where merchant_id = $1 and ${where})`;
     };
     const stored = await database.one<object>(
       `select ${sum('notifications')} + ${sum('notification_notes')} as inbox,

@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
 import { inSelect, ownIdIn } from '../../database/ids.ts';
+import { bytesSql } from '../../database/tables.ts';
+import { DELIVERIES } from '../tables.ts';
 import { cancel } from './control/cancel.ts';
 import { removeDeliveries } from './endpointEvents.ts';
 import { lockLanes, releaseAndRecord } from './release.ts';
-import { ENDPOINT, NEVER, NO_NOTIFICATION, TAKEN_BACK } from './table.ts';
+import { ENDPOINT, NEVER, TAKEN_BACK } from './table.ts';
 
 /** A customer's messages, and the number wherever this feature has it. */
 
@@ -44,8 +46,8 @@ export interface ErasedDeliveries {
   count: number;
   recipients: string[];
   channelIds: string[];
-  /** The texts of messages that somebody wrote without a question. */
-  written: string[];
+  /** What they took of the merchant's storage. */
+  bytes: number;
 }
 
 /**
@@ -60,11 +62,11 @@ export async function eraseDeliveries(
 ): Promise<ErasedDeliveries> {
   const time = at.toISOString();
   await lockLanes(tx, merchantId);
-  const rows = await tx.run<Removed & { notification_id: number; content: string }>(
+  const rows = await tx.run<Removed & { bytes: number }>(
     `delete from deliveries where merchant_id = $1 and (state <> 'sending' or due_at <= $3) and id in (
         select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
           and (state <> 'sending' or due_at <= $3) order by created_at, id limit $4)
-      returning id, key, recipient, mode, channel_id, notification_id, content`,
+      returning id, key, recipient, mode, channel_id, ${bytesSql(DELIVERIES)} as bytes`,
     [merchantId, conversationId, time, limit],
   );
   if (rows.length > 0) {
@@ -83,9 +85,7 @@ export async function eraseDeliveries(
     count: rows.length,
     recipients: [...new Set(rows.map(({ recipient }) => recipient))],
     channelIds: [...new Set(rows.flatMap(({ channel_id }) => channel_id ?? []))],
-    written: rows
-      .filter(({ notification_id }) => notification_id === NO_NOTIFICATION)
-      .map(({ content }) => content),
+    bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
   };
 }
 
