@@ -64,7 +64,8 @@ type CustomerWay =
 
 /**
  * What deleting somebody who works for a merchant does. stays: without the row of the user, an id says nothing. The
- * others are functions of this name. To columns, rename: the name, wherever a text is the same. rename in JSON: in the text of an event.
+ * others are functions of this name. To columns, rename: the name, wherever a text is the same. rename in JSON: in the
+ * text of an event.
  */
 type UserWay =
   | ('delete' | 'stays' | 'closeAccount' | 'forgetActor' | 'forgetDevices' | 'renameInNotes')
@@ -126,12 +127,7 @@ export const STAYS = { customer: { erase: 'stays' }, user: { erase: 'stays' } } 
 
 /** Of the database itself. The merchant of a background change is how far it has got. */
 export const SERVER_TABLES: readonly Table[] = [
-  {
-    name: 'schema_migrations',
-    of: 'server',
-    key: 'version',
-    internal: 'version name checksum applied_at supports',
-  },
+  server('schema_migrations', 'version', 'version name checksum applied_at supports'),
   server(
     'background_changes',
     'migration',
