@@ -47,7 +47,7 @@ import type { Outbox } from './delivery/queue/enqueue.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
 import { erasureRoutes } from './erasure/routes.ts';
 import { exportRoutes } from './export/routes.ts';
-import { EXPORT_SECTIONS } from './exportSections.ts';
+import { EXPORT_SECTIONS } from './export/sections.ts';
 import { readFigures } from './figures.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';

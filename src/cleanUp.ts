@@ -1,33 +1,17 @@
 import type { Logger } from 'pino';
-import { expiringEvents as expiringAudit } from './audit/store.ts';
-import { EXPIRING_ATTEMPTS } from './auth/attempts.ts';
-import { EXPIRING_CHALLENGES } from './auth/factors/passkeys/challenges.ts';
 import { removeKeysReplacedBefore } from './auth/keys.ts';
-import { EXPIRING_RESETS } from './auth/passwords/reset.ts';
-import { expiringRevocations } from './auth/sessions/revocations.ts';
-import { expiringSessions } from './auth/sessions/store.ts';
-import { EXPIRING_INVITES } from './auth/team/invites.ts';
+import { revocationKeptMs } from './auth/sessions/revocations.ts';
 import type { Config, RetentionDays } from './config.ts';
-import type { MerchantId } from './contract/ids.ts';
-import { bytesOfSent, expiringMessages } from './conversations/messages.ts';
 import { countBytes } from './conversations/storage.ts';
 import type { Database } from './database/database.ts';
-import { type Expiring, removeExpired } from './database/expiry.ts';
-import { EXPIRING_FORMER_CHANNELS } from './delivery/channels/settings.ts';
-import { EXPIRING_UPDATES } from './delivery/channels/whatsapp/inbound.ts';
-import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
+import { removeExpired } from './database/expiry.ts';
+import { DAY_MS, type Kept } from './database/tables.ts';
 import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
-import { EXPIRING_REACHED, removeOldDeliveries, type StoredTexts } from './delivery/retention.ts';
-import { expiringEvents } from './events/log.ts';
-import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
-import { EXPIRING_REMOVALS } from './knowledge/documents/removals.ts';
-import { EXPIRING_MAILS } from './mail/queue.ts';
+import { removeOldDeliveries } from './delivery/retention.ts';
+import { removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { listMerchantIds } from './merchants/store.ts';
-import { EXPIRING_ASKS } from './notifications/asks/store.ts';
-import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
-import { EXPIRING_STATISTICS } from './notifications/progress/weeks.ts';
 import { removeOldNotifications } from './notifications/retention.ts';
-import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
+import { TABLES } from './tables.ts';
 
 /**
  * Each table separately: if one fails, the others continue. Several processes may clean up at the same time. If it is
@@ -41,35 +25,18 @@ export async function cleanUp(
   stop?: AbortSignal,
 ): Promise<void> {
   const { retentionDays: kept } = config;
-  for (const expiring of [
-    ...EXPIRING_ATTEMPTS,
-    ...expiringSessions(kept.sessions),
-    EXPIRING_CHALLENGES,
-    EXPIRING_INVITES,
-    EXPIRING_RESETS,
-    EXPIRING_MAILS,
-    expiringRevocations(config.accessTtlSeconds),
-    EXPIRING_IDEMPOTENCY_KEYS,
-    EXPIRING_ASKS,
-    EXPIRING_PRESENCES,
-    EXPIRING_RECOGNITIONS,
-    ...EXPIRING_STATISTICS,
-    EXPIRING_REMOVALS,
-    expiringEvents(kept.events),
-    EXPIRING_REACHED,
-    ...EXPIRING_UPDATES,
-    EXPIRING_FORMER_CHANNELS,
-    ...unlessForEver(kept.audit, expiringAudit),
-    ...unlessForEver(kept.messages, expiringMessages),
-  ]) {
-    if (stop?.aborted) return;
-    await removeExpired(database, expiring, at, stop).catch((err) =>
-      log.warn({ err, table: expiring.table }, 'cannot remove expired rows; will retry'),
-    );
+  for (const table of TABLES) {
+    for (const rows of table.kept ?? []) {
+      if (stop?.aborted) return;
+      const before = keptSince(rows, config, at);
+      if (rows.since === undefined || before === undefined) continue;
+      // A time in milliseconds has it in its name.
+      const value = rows.since.endsWith('_ms') ? before.getTime() : before.toISOString();
+      await removeExpired(database, table, rows, value, stop).catch((err) =>
+        log.warn({ err, table: table.name }, 'cannot remove expired rows; will retry'),
+      );
+    }
   }
-  await removeIdlePace(database, at).catch((err) =>
-    log.warn({ err, table: 'send_pace' }, 'cannot remove expired rows; will retry'),
-  );
   await removeOldOutcomes(database).catch((err) =>
     log.warn({ err, table: 'recognitions' }, 'cannot remove expired rows; will retry'),
   );
@@ -86,16 +53,14 @@ export async function cleanUp(
   );
 }
 
-/** What a merchant has stored, without the messages that are removed. */
-const storageOf = (merchantId: MerchantId): StoredTexts => ({
-  lock: (tx) => countBytes(tx, merchantId, 0),
-  remove: (tx, texts) => countBytes(tx, merchantId, -texts.reduce((sum, text) => sum + bytesOfSent(text), 0)),
-});
+/** Rows that are older are removed. Undefined: none. */
+function keptSince({ for: kept = 0 }: Kept, config: Config, at: Date): Date | undefined {
+  if (typeof kept === 'number') return new Date(at.getTime() - kept);
+  const ms =
+    kept === 'accessTokens' ? revocationKeptMs(config.accessTtlSeconds) : config.retentionDays[kept] * DAY_MS;
+  return ms === 0 ? undefined : new Date(at.getTime() - ms);
+}
 
-const unlessForEver = (days: number, expiring: (days: number) => Expiring): Expiring[] =>
-  days === 0 ? [] : [expiring(days)];
-
-const DAY_MS = 24 * 60 * 60_000;
 const MERCHANTS_AT_ONCE = 100;
 
 /** One merchant after another, in small batches. Several processes may do it at the same time. */
@@ -120,7 +85,7 @@ async function removePerMerchant(
             database,
             merchantId,
             before(kept.deliveries),
-            storageOf(merchantId),
+            (tx, bytes) => countBytes(tx, merchantId, bytes),
             stop,
           );
       } catch (err) {

@@ -103,6 +103,11 @@ async function removeEnded(
   }
 }
 
+/** Somebody has left: their devices get nothing any more. */
+export async function forgetDevices(tx: Transaction, merchantId: MerchantId, userId: UserId): Promise<void> {
+  for (const id of await listOwn(tx, merchantId, userId)) await removeSubscription(tx, merchantId, id);
+}
+
 /** What waits for it is not sent any more. */
 export async function removeSubscription(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
   await tx.run('delete from push_subscriptions where merchant_id = $1 and id = $2', [merchantId, id]);

@@ -2,7 +2,6 @@ import type { AuditEvent } from '../contract/audit.ts';
 import type { EventName } from '../contract/auditEvents.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Param, Queries } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
 import type { Who } from './record.ts';
 
 /** The last event of the previous page. */
@@ -80,14 +79,6 @@ export function auditEventOf(event: StoredEvent): AuditEvent {
     last_at: event.last_at,
   };
 }
-
-const DAY_MS = 24 * 60 * 60_000;
-
-export const expiringEvents = (retentionDays: number): Expiring => ({
-  table: 'audit_events',
-  column: 'at',
-  keptMs: retentionDays * DAY_MS,
-});
 
 /** Replaces the name of somebody who was deleted, and removes from where they came. */
 export async function forgetActor(

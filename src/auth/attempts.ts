@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Database, Param, Queries } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
 import { addressGroup } from '../http/address.ts';
 import type { Vault } from '../secrets.ts';
 import { emailKeyOf } from './email.ts';
@@ -55,7 +54,7 @@ const LIMITS = [
   { columns: ['account'], max: ACCOUNT_FAILURES_MAX, windowMs: 60 * MINUTE_MS, appliesToKnown: false },
 ] as const;
 
-const FAILURES_KEPT_MS = Math.max(...LIMITS.map(({ windowMs }) => windowMs));
+export const FAILURES_KEPT_MS = Math.max(...LIMITS.map(({ windowMs }) => windowMs));
 
 /** Adds a parameter to a statement and returns its placeholder. */
 export type Bind = (value: Param) => string;
@@ -204,7 +203,7 @@ export function countRequest(
 
 /** Places remembered per user, and how long. */
 const PLACES_MAX = 20;
-const PLACE_KEPT_MS = 180 * 86_400_000;
+export const PLACE_KEPT_MS = 180 * 86_400_000;
 const PLACE_RENEWED_MS = 86_400_000;
 
 /** Remembers from where the user has signed in: at most once a day for a place, because it is a write. */
@@ -237,8 +236,3 @@ export async function forgetAttempts(
   await queries.run('delete from sign_in_failures where account = $1', [accountOf(emailKeyOf(email))]);
   await queries.run('delete from sign_in_places where user_id = $1 and place <> $2', [id, keptPlace]);
 }
-
-export const EXPIRING_ATTEMPTS: readonly Expiring[] = [
-  { table: 'sign_in_failures', column: 'failed_at', keptMs: FAILURES_KEPT_MS },
-  { table: 'sign_in_places', column: 'last_at', keptMs: PLACE_KEPT_MS },
-];

@@ -1,13 +1,14 @@
 import type { ThreadMessage } from '../contract/conversations.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries, Transaction } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
+import type { Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { insertRows } from '../database/insert.ts';
+import { bytesSql } from '../database/tables.ts';
 import { canBeTakenBack, listSentIn, type SentMessage } from '../delivery/queue/deliveries.ts';
 import { conversationNotFound } from '../errors.ts';
 import type { NewMessage } from './rules.ts';
-import { CONVERSATION_BYTES, freeBytes, newVersion, renewVersion, renewVersionFrom } from './storage.ts';
+import { CONVERSATION_BYTES, renewVersion } from './storage.ts';
+import { CONVERSATION_MESSAGES } from './tables.ts';
 
 /** What was said in a conversation: the only SQL on conversation_messages. */
 
@@ -22,20 +23,10 @@ export const bytesOf = (messages: readonly NewMessage[]): number =>
   );
 
 /** SQL, of a stored message. */
-const BYTES = `octet_length(text) + coalesce(octet_length(message_id), 0) + ${ROW_BYTES} as bytes`;
+const BYTES = `${bytesSql(CONVERSATION_MESSAGES)} as bytes`;
 const sumOf = (rows: readonly { bytes: number }[]) => rows.reduce((sum, { bytes }) => sum + bytes, 0);
 
 const UNLESS_KNOWN = '(merchant_id, conversation_id, message_id) where message_id is not null do nothing';
-/** The same text for any number of messages: the databases keep a plan for each text. */
-const insertFrom = (elements: string) =>
-  `insert into conversation_messages (merchant_id, conversation_id, sender, text, at, message_id, created_at)
-    select $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, $4 from ${elements} where true
-    on conflict ${UNLESS_KNOWN} returning ${BYTES}`;
-const INSERT_SQLITE = insertFrom('json_each($3)');
-/** It also counts: with one statement less, recording a message takes 8% less. */
-const INSERT_POSTGRES = `with added as (${insertFrom('json_array_elements(cast($3 as json)) as elements (value)')}),
-    counted as (${renewVersionFrom('added', '$5')})
-    select 1 from added`;
 
 /** Returns how many were stored: the others were known. */
 export async function insertMessages(
@@ -45,45 +36,17 @@ export async function insertMessages(
   messages: readonly NewMessage[],
   createdAt: Date,
 ): Promise<number> {
-  const list = messages.map(
-    ({ from, text, at, messageId }) => [from, text, at.toISOString(), messageId] as const,
+  const rows = await insertRows<{ bytes: number }>(
+    tx,
+    'conversation_messages',
+    messages.map(({ from, text, at, messageId }) => ({
+      ...{ merchant_id: merchantId, conversation_id: conversationId, sender: from, text },
+      ...{ at: at.toISOString(), message_id: messageId, created_at: createdAt.toISOString() },
+    })),
+    { onConflict: UNLESS_KNOWN, returning: BYTES },
   );
-  const params = [merchantId, conversationId, JSON.stringify(list), createdAt.toISOString()];
-  if (tx.engine === 'postgres' && !tx.isSpread)
-    return (await tx.run(INSERT_POSTGRES, [...params, newVersion()])).length;
-  const rows = tx.isSpread
-    ? await insertRows<{ bytes: number }>(
-        tx,
-        'conversation_messages',
-        list.map(([sender, text, at, message_id]) => ({
-          ...{ merchant_id: merchantId, conversation_id: conversationId, sender, text, at, message_id },
-          created_at: createdAt.toISOString(),
-        })),
-        { onConflict: UNLESS_KNOWN, returning: BYTES },
-      )
-    : await tx.run<{ bytes: number }>(INSERT_SQLITE, params);
   if (rows.length > 0) await renewVersion(tx, merchantId, sumOf(rows));
   return rows.length;
-}
-
-/** Removes messages of one conversation, and returns how many: if that is the limit, there may be more. */
-export function removeMessages(
-  database: Database,
-  merchantId: MerchantId,
-  conversationId: number,
-  limit: number,
-): Promise<number> {
-  return database.transaction(async (tx) => {
-    const rows = await tx.run<{ bytes: number }>(
-      `delete from conversation_messages where merchant_id = $1 and id in (
-          select id from conversation_messages where merchant_id = $1 and conversation_id = $2
-            order by at, id limit $3)
-        returning ${BYTES}`,
-      [merchantId, conversationId, limit],
-    );
-    if (rows.length > 0) await renewVersion(tx, merchantId, -sumOf(rows));
-    return rows.length;
-  });
 }
 
 /** For the demo, whose rows are inserted without this feature. */
@@ -212,10 +175,3 @@ export async function findMessages(
 
 /** What a message to the customer takes that answers no notification. */
 export const bytesOfSent = (text: string) => Buffer.byteLength(text) + ROW_BYTES;
-
-export const expiringMessages = (days: number): Expiring => ({
-  table: 'conversation_messages',
-  column: 'created_at',
-  keptMs: days * 24 * 60 * 60_000,
-  counted: { bytes: BYTES, free: freeBytes },
-});

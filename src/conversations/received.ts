@@ -6,31 +6,13 @@ import { findConversation } from './store.ts';
 
 /** What customers write to a channel. The channels call these, without importing this feature. */
 
-/**
- * It steps from merchant to merchant through the index: a merchant with many conversations of the same number must not
- * delay the others.
- */
-const STEPPING = `with recursive owners (merchant_id) as (
-    select min(merchant_id) from conversations where customer_phone = $1
-    union all
-    select (select min(c.merchant_id) from conversations c
-        where c.customer_phone = $1 and c.merchant_id > owners.merchant_id)
-      from owners where owners.merchant_id is not null)
-  select merchant_id, (select max(c.id) from conversations c
-      where c.customer_phone = $1 and c.merchant_id = owners.merchant_id) as id
-    from owners where merchant_id is not null`;
-
-/** A cluster cannot step: each node reads those of its merchants. */
-const GROUPED =
-  'select merchant_id, max(id) as id from conversations where customer_phone = $1 group by merchant_id';
-
 /** The newest conversation of each merchant with this customer. */
 async function conversationsWith(
   queries: Queries,
   phone: string,
 ): Promise<{ merchantId: MerchantId; conversationId: number }[]> {
   const rows = await queries.all<{ merchant_id: MerchantId; id: number }>(
-    queries.isSpread ? GROUPED : STEPPING,
+    'select merchant_id, max(id) as id from conversations where customer_phone = $1 group by merchant_id',
     [phone],
   );
   return rows.map(({ merchant_id, id }) => ({ merchantId: merchant_id, conversationId: id }));

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
-import { numberRows } from '../database/ids.ts';
 import { readOfMerchants } from '../database/ofMerchants.ts';
 
 /** What a merchant's conversations and messages take, and their version: the only SQL on conversation_storage. */
@@ -22,37 +21,19 @@ export async function countBytes(tx: Transaction, merchantId: MerchantId, bytes:
   ]);
 }
 
-/**
- * Counts less for many merchants, with one statement: with one each, all of them would wait until the last is counted. On
- * a cluster the rows of one transaction have one merchant.
- */
+/** Counts less for many merchants, in one order: another process may do the same. */
 export async function freeBytes(tx: Transaction, bytes: ReadonlyMap<MerchantId, number>): Promise<void> {
-  if (tx.isSpread) {
-    for (const [merchantId, freed] of bytes) await countBytes(tx, merchantId, -freed);
-    return;
-  }
-  // In one order: another process may do the same.
-  await tx.run(
-    `insert into conversation_storage (merchant_id, bytes)
-      select merchant_id, -bytes from (${numberRows(tx.engine, ['merchant_id', 'bytes'])}) freed
-        where true order by merchant_id ${COUNTED}`,
-    [[...bytes.keys()], [...bytes.values()]],
-  );
+  for (const merchantId of [...bytes.keys()].sort((a, b) => a - b))
+    await countBytes(tx, merchantId, -bytes.get(merchantId)!);
 }
 
-const RENEWED = `${COUNTED}, version = excluded.version`;
-const RENEW = `insert into conversation_storage (merchant_id, bytes, version) values ($1, $2, $3) ${RENEWED}`;
-export const newVersion = (): string => randomUUID();
+const RENEW = `insert into conversation_storage (merchant_id, bytes, version) values ($1, $2, $3)
+  ${COUNTED}, version = excluded.version`;
 
 /** The same after a change that everybody hears of, who looks at the conversations. */
 export async function renewVersion(tx: Transaction, merchantId: MerchantId, bytes = 0): Promise<void> {
-  await tx.run(RENEW, [merchantId, bytes, newVersion()]);
+  await tx.run(RENEW, [merchantId, bytes, randomUUID()]);
 }
-
-/** SQL: the same for the merchant $1, with the bytes of all rows of another part of the statement, if there are any. */
-export const renewVersionFrom = (rows: string, version: string): string =>
-  `insert into conversation_storage (merchant_id, bytes, version)
-    select $1, sum(bytes), ${version} from ${rows} having count(*) > 0 ${RENEWED} returning merchant_id`;
 
 /** A merchant's version is a new random value after every message, and when a conversation is taken over. */
 export async function readConversationVersions(

@@ -9,9 +9,11 @@ import {
 } from '../database/database.ts';
 import { FOR_UPDATE, ownIdIn } from '../database/ids.ts';
 import { insertRows } from '../database/insert.ts';
+import { namesIn } from '../database/tables.ts';
 import type { NewConversation } from './rules.ts';
 import { customersChanged } from './searchChange.ts';
 import { CONVERSATION_BYTES, countBytes } from './storage.ts';
+import { CONVERSATIONS } from './tables.ts';
 import { findRightPhone } from './wrongPhones.ts';
 
 export interface Conversation {
@@ -25,8 +27,7 @@ export interface Conversation {
   taken_over_by: string | null;
 }
 
-const COLUMNS =
-  'id, reference, customer_name, customer_phone, created_at, updated_at, taken_over_at, taken_over_by';
+const COLUMNS = namesIn(CONVERSATIONS.exported).join(', ');
 
 /** The name of a customer of whom neither name nor number is known. */
 export const NO_NAME = 'Customer';

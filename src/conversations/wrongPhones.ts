@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
-import { FOR_UPDATE } from '../database/ids.ts';
+import { FOR_UPDATE, ownIdIn } from '../database/ids.ts';
 import { customersChanged } from './searchChange.ts';
 
 /** Numbers of customers that turned out to be wrong. An assistant does not know, and goes on to give them. */
@@ -20,6 +20,19 @@ export async function findRightPhone(
     [merchantId, conversationId, phone],
   );
   return row?.replaced_by ?? phone;
+}
+
+/** The wrong numbers of these conversations. */
+export async function wrongPhonesOf(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationIds: readonly number[],
+): Promise<string[]> {
+  const rows = await queries.all<{ phone: string }>(
+    `select phone from wrong_phones where ${ownIdIn(queries, '$1', '$2', 'conversation_id')}`,
+    [merchantId, conversationIds],
+  );
+  return rows.map(({ phone }) => phone);
 }
 
 /** Locks a conversation until the transaction ends, and returns its customer's number. */

@@ -1,18 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
 import { ownIdIn } from '../database/ids.ts';
+import { bytesSql } from '../database/tables.ts';
 import { NO_NOTIFICATION, OPEN } from './queue/table.ts';
-
-const DAY_MS = 24 * 60 * 60_000;
-
-/** Only the last 24 hours count towards the daily limit. */
-export const EXPIRING_REACHED: Expiring = {
-  table: 'reached_customers',
-  column: 'reached_at',
-  keptMs: 2 * DAY_MS,
-};
+import { DELIVERIES } from './tables.ts';
 
 const PAGE = 500;
 
@@ -24,12 +16,8 @@ interface Row {
   is_open: number;
 }
 
-/** Where the texts are counted that somebody wrote without a question. */
-export interface StoredTexts {
-  /** Before the messages are locked: see the lock order of `Transaction`. */
-  lock(tx: Transaction): Promise<void>;
-  remove(tx: Transaction, texts: readonly string[]): Promise<void>;
-}
+/** Counts what the merchant stores. Before the messages are locked with 0: see the lock order of `Transaction`. */
+type CountBytes = (tx: Transaction, bytes: number) => Promise<void>;
 
 /**
  * Removes messages that were finished before this time, with their history. One that is queued, waits or is being sent
@@ -39,7 +27,7 @@ export async function removeOldDeliveries(
   database: Database,
   merchantId: MerchantId,
   before: Date,
-  stored: StoredTexts,
+  countBytes: CountBytes,
   stop?: AbortSignal,
 ): Promise<void> {
   const time = before.toISOString();
@@ -52,7 +40,7 @@ export async function removeOldDeliveries(
       [merchantId, last],
     );
     const old = rows.filter((row) => row.is_open === 0 && row.created_at < time && row.updated_at < time);
-    if (old.length > 0) await remove(database, merchantId, old, time, stored);
+    if (old.length > 0) await remove(database, merchantId, old, time, countBytes);
     if (stop?.aborted || rows.length < PAGE || rows.at(-1)!.created_at >= time) return;
     last = rows.at(-1)!.id;
     await nextTurn();
@@ -65,21 +53,20 @@ function remove(
   merchantId: MerchantId,
   old: readonly Row[],
   before: string,
-  stored: StoredTexts,
+  countBytes: CountBytes,
 ): Promise<void> {
-  const isCounted = (row: Pick<Row, 'notification_id'>) => row.notification_id === NO_NOTIFICATION;
   return database.transaction(async (tx) => {
-    if (old.some(isCounted)) await stored.lock(tx);
-    const rows = await tx.run<Pick<Row, 'id' | 'notification_id'> & { content: string }>(
+    if (old.some(({ notification_id }) => notification_id === NO_NOTIFICATION)) await countBytes(tx, 0);
+    const rows = await tx.run<{ id: number; bytes: number }>(
       `delete from deliveries where ${ownIdIn(tx, '$1', '$2')} and state not in ${OPEN} and updated_at < $3
-        returning id, notification_id, content`,
+        returning id, ${bytesSql(DELIVERIES)} as bytes`,
       [merchantId, old.map(({ id }) => id), before],
     );
     await tx.run(`delete from delivery_events where ${ownIdIn(tx, '$1', '$2', 'delivery_id')}`, [
       merchantId,
       rows.map(({ id }) => id),
     ]);
-    const texts = rows.filter(isCounted).map(({ content }) => content);
-    if (texts.length > 0) await stored.remove(tx, texts);
+    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+    if (bytes > 0) await countBytes(tx, -bytes);
   });
 }

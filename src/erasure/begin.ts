@@ -1,13 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { recordOfConversations, type Who } from '../audit/record.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import { blankConversations, findPerson, findWithPhone, lockConversations } from '../conversations/erase.ts';
+import { findPerson, findWithPhone, lockConversations } from '../conversations/person.ts';
+import { customersChanged } from '../conversations/searchChange.ts';
+import { renewVersion } from '../conversations/storage.ts';
 import { NO_NAME } from '../conversations/store.ts';
+import { wrongPhonesOf } from '../conversations/wrongPhones.ts';
 import type { Transaction } from '../database/database.ts';
-import { cancelOpen } from '../delivery/erase.ts';
-import { dropHeld } from '../notifications/erase.ts';
+import { cancelOpen } from '../delivery/queue/ofPerson.ts';
+import { dropHeld } from '../notifications/ofCustomer.ts';
 import { ownNumbers } from './person/numbers.ts';
 import { knowing, NOBODY, type Person } from './person/person.ts';
+import { blankRows } from './rows.ts';
 import { addErasure, type EraseParts, type Erasure, savePerson } from './store.ts';
 
 /** Conversations of one person in one transaction: others wait for it. */
@@ -52,7 +56,10 @@ async function takeConversations(
   const conversations = await lockConversations(tx, merchantId, ids);
   const taken = conversations.map(({ id }) => id);
   const phones = conversations.map(({ customer_phone }) => customer_phone);
-  const wrong = await blankConversations(tx, merchantId, taken, at);
+  const wrong = await wrongPhonesOf(tx, merchantId, taken);
+  await blankRows(tx, merchantId, taken, at);
+  await customersChanged(tx, merchantId, taken);
+  await renewVersion(tx, merchantId);
   await dropHeld(tx, merchantId, taken);
   await cancelOpen(tx, merchantId, taken, at);
   const known = knowing(person, { phones });

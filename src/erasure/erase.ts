@@ -1,18 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { recordOfConversations, SERVER } from '../audit/record.ts';
-import { removeConversations } from '../conversations/erase.ts';
-import { bytesOfSent, removeMessages } from '../conversations/messages.ts';
 import { countBytes } from '../conversations/storage.ts';
 import { CHANGES } from '../database/database.ts';
-import { eraseDeliveries, eraseEndpointDeliveries, hasDeliveries } from '../delivery/erase.ts';
-import { eraseEvents } from '../events/erase.ts';
-import { learnedFrom, questionKey, redactDocument, redactRemovals, textsOf } from '../knowledge/erase.ts';
-import { eraseAsks, listNotifications, othersAmong, removeForGood } from '../notifications/erase.ts';
+import { ownIdIn } from '../database/ids.ts';
+import { pagesOf } from '../database/pages.ts';
+import { eraseDeliveries, eraseEndpointDeliveries, hasDeliveries } from '../delivery/queue/ofPerson.ts';
+import { numberEvents } from '../events/log.ts';
+import { learnedFrom, questionKey, redactDocument, textsOf } from '../knowledge/documents/redact.ts';
+import { listNotifications, othersAmong, removeForGood } from '../notifications/ofCustomer.ts';
 import { takeOthers } from './begin.ts';
 import { eraseName } from './colleague.ts';
 import { type Lookup, without } from './person/find.ts';
 import { ownNumbers } from './person/numbers.ts';
 import { addPhone, knowing, lookupOf, NOBODY, type Person } from './person/person.ts';
+import { deleteRows, redactRows, removeBlankRows } from './rows.ts';
 import {
   BATCH_MAX,
   type EraseParts,
@@ -43,18 +44,18 @@ export async function eraseStep(parts: EraseParts, erasure: Erasure): Promise<Ne
     switch (erasure.step) {
       case 'rows':
         await takeOthers(parts, erasure);
-        await eraseMessagesTo(parts, erasure);
+        await eraseMessages(parts, erasure);
         await eraseRows(parts, erasure);
         return { step: 'sending', dueAt: now() };
       case 'sending':
-        return (await eraseMessagesTo(parts, erasure))
+        return (await eraseMessages(parts, erasure))
           ? { step: 'texts', dueAt: now() }
           : { step: 'sending', ...soon };
       case 'texts':
         await eraseTexts(parts, erasure);
         return { step: 'again', dueAt: new Date(Date.parse(erasure.createdAt) + AGAIN_AFTER_MS) };
       case 'again':
-        if (!(await eraseMessagesTo(parts, erasure))) return { step: 'again', ...soon };
+        if (!(await eraseMessages(parts, erasure))) return { step: 'again', ...soon };
         await eraseRows(parts, erasure);
         await eraseTexts(parts, erasure);
         await removeAll(parts, erasure);
@@ -90,13 +91,13 @@ async function removeAll({ database, pause = nextTurn }: EraseParts, erasure: Er
   const { merchantId, person } = erasure;
   for (let from = 0; from < person.conversationIds.length; from += BATCH_MAX) {
     const ids = person.conversationIds.slice(from, from + BATCH_MAX);
-    await database.transaction((tx) => removeConversations(tx, merchantId, ids));
+    await database.transaction((tx) => removeBlankRows(tx, merchantId, ids));
     await pause();
   }
 }
 
 /** The messages to the person. False if one is being sent: then again, a moment later. */
-async function eraseMessagesTo(parts: EraseParts, erasure: Erasure): Promise<boolean> {
+async function eraseMessages(parts: EraseParts, erasure: Erasure): Promise<boolean> {
   const { database, pause = nextTurn } = parts;
   let isComplete = true;
   for (const conversationId of erasure.person.conversationIds) {
@@ -124,8 +125,7 @@ async function eraseSome(
       channelIds: removed.channelIds,
     });
     if (removed.count > 0) await savePerson(tx, merchantId, id, known);
-    const bytes = removed.written.reduce((sum, text) => sum + bytesOfSent(text), 0);
-    if (bytes > 0) await countBytes(tx, merchantId, -bytes);
+    if (removed.bytes > 0) await countBytes(tx, merchantId, -removed.bytes);
     return { known, count: removed.count };
   });
   erasure.person = known;
@@ -140,14 +140,9 @@ async function eraseRows(parts: EraseParts, erasure: Erasure): Promise<void> {
   const lookup = await lookupOf(erasure.person, 'closely', pause);
   for (const conversationId of conversationIds) {
     while (await eraseNotifications(parts, erasure, { conversationId, lookup })) await pause();
-    const batch = [merchantId, conversationId, BATCH_MAX] as const;
-    while ((await eraseAsks(database, ...batch)) === BATCH_MAX) await pause();
-    while ((await removeMessages(database, ...batch)) === BATCH_MAX) await pause();
-    await pause();
+    await deleteRows(database, merchantId, conversationId, pause);
   }
-  const own = new Set<unknown>(conversationIds);
-  const isTheirs = (data: string) => own.has(JSON.parse(data).conversation_id);
-  await eraseEvents(database, merchantId, isTheirs, pause);
+  await eraseEvents(parts, erasure);
   const find = (contents: readonly string[]) => theirContents(parts, erasure, contents);
   await eraseEndpointDeliveries(database, merchantId, find, pause);
 }
@@ -193,10 +188,30 @@ async function eraseNotifications(
       await redactDocument(tx, merchantId, documentId, { ...theirs, redact }, now());
     const person = know(erasure.person, late);
     if (late.length > 0) await savePerson(tx, merchantId, id, person);
-    await redactRemovals(tx, merchantId, (title) => (questions.has(questionKey(title)) ? '…' : title));
+    const redactTitle = (title: string) => (questions.has(questionKey(title)) ? '…' : title);
+    await redactRows(tx, merchantId, redactTitle, { only: 'knowledge_removals' });
     return person;
   });
   return ids.length === NOTIFICATIONS_MAX;
+}
+
+/** The events that are about the person. Their positions are not used again. */
+async function eraseEvents(
+  { database, pause = nextTurn }: EraseParts,
+  { merchantId, person: { conversationIds } }: Erasure,
+): Promise<void> {
+  await numberEvents(database, merchantId);
+  const own = new Set<unknown>(conversationIds);
+  const events = { name: 'events', key: 'position' };
+  for await (const page of pagesOf<{ data: string }>(database, events, merchantId, 'data')) {
+    const theirs = page.filter(({ data }) => own.has(JSON.parse(data).conversation_id));
+    const positions = theirs.map(({ page_key }) => Number(page_key));
+    if (positions.length > 0)
+      await database.run(`delete from events where ${ownIdIn(database, '$1', '$2', 'position')}`, [
+        ...[merchantId, positions],
+      ]);
+    await pause();
+  }
 }
 
 /** Of what endpoints and devices get. An alert names only the notification, which may be gone. */

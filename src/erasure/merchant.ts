@@ -1,39 +1,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { recordEvent, SERVER, type Who } from '../audit/record.ts';
-import { disableTeam } from '../auth/erase.ts';
+import { disableTeam } from '../auth/leave.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import { phonesOf } from '../conversations/erase.ts';
-import type { Database, Engine, Reads, Transaction } from '../database/database.ts';
-import { deleteByKey, primaryKeyOf } from '../database/spread/deleteByKey.ts';
-import { haveWritten, removeStopsOf } from '../delivery/erase.ts';
+import { phonesOf } from '../conversations/person.ts';
+import type { Database, Engine, Transaction } from '../database/database.ts';
+import { deleteBatch } from '../database/deleteBatch.ts';
+import { hasMerchant, type Table } from '../database/tables.ts';
+import { haveWritten, removeStopsOf } from '../delivery/queue/ofPerson.ts';
 import { blankMerchant, type Deleting, markDeleting, removeMerchant } from '../merchants/delete.ts';
+import { TABLES } from '../tables.ts';
 import { AGAIN_AFTER_MS } from './erase.ts';
 import { BATCH_MAX } from './store.ts';
 import { type ChannelsOf, END_OF_TIME, forgetOwnWindows } from './windows.ts';
 
-/**
- * Every table with a merchant's rows, in the order in which they are emptied: first what is still to be sent, then what
- * others refer to. A new table of merchants is an entry here.
- */
-export const MERCHANT_TABLES = [
-  ...['delivery_queues', 'deliveries', 'delivery_events', 'mails', 'webhook_endpoints', 'push_subscriptions'],
-  ...['alert_settings', 'alert_logs', 'new_events', 'events', 'event_logs', 'simulator_messages'],
-  ...['reached_customers', 'idempotency_keys', 'presences'],
-  ...['asks', 'notification_notes', 'ungrouped_notifications', 'answered_questions', 'notifications'],
-  ...['inbox_changes', 'conversation_messages', 'wrong_phones', 'conversations', 'conversation_storage'],
-  // After the customers: they say in which channels their numbers are known.
-  ...['channel_settings', 'former_channels'],
-  ...['saved_replies', 'document_wordings', 'document_versions', 'document_vectors', 'vector_progress'],
-  ...['documents', 'document_uses', 'knowledge_removals', 'recognitions', 'confidence', 'live_versions'],
-  ...['statistics_quarters', 'statistics_days', 'inboxes', 'machine_keys', 'invites', 'users', 'erasures'],
-  'audit_events',
-] as const;
-
-/** With PostgreSQL it is a table, with SQLite a trigger keeps it. */
-const OWN_TABLES: Readonly<Record<Engine, readonly string[]>> = {
-  sqlite: MERCHANT_TABLES,
-  postgres: ['inbox_index', ...MERCHANT_TABLES],
-};
+/** The tables with a merchant's rows, in the order in which they are emptied. With SQLite, one is kept by a trigger. */
+const ownTables = (engine: Engine): Table[] =>
+  TABLES.filter((table) => hasMerchant(table) && (engine === 'postgres' || table.postgres !== 'table'));
 
 /** From now on nobody can sign in, no key works, and nothing is sent. False if there is no such merchant. */
 export async function beginDeletion(
@@ -71,14 +53,14 @@ export async function deleteSome(
 ): Promise<'more' | 'later' | 'gone'> {
   const { database, now, isStopped } = parts;
   let batches = 0;
-  for (const table of OWN_TABLES[database.engine]) {
+  for (const table of ownTables(database.engine)) {
     for (let count = BATCH_MAX; count === BATCH_MAX; await nextTurn()) {
       if (isStopped()) return 'later';
       const removed = await removeBatch(parts, merchantId, table);
       // Another worker is working on it.
       if (removed === undefined) return 'later';
       count = removed;
-      parts.onRemoved?.(table, count);
+      parts.onRemoved?.(table.name, count);
       if (count > 0 && ++batches === BATCHES_MAX) return 'more';
     }
   }
@@ -86,8 +68,8 @@ export async function deleteSome(
   if (now().getTime() < Date.parse(since) + AGAIN_AFTER_MS) return 'later';
   const isEmpty = await database.transaction(async (tx) => {
     if (!(await tx.tryLock(lockName(merchantId)))) return false;
-    for (const table of OWN_TABLES[tx.engine])
-      await tx.run(`delete from ${table} where merchant_id = $1`, [merchantId]);
+    for (const { name } of ownTables(tx.engine))
+      await tx.run(`delete from ${name} where merchant_id = $1`, [merchantId]);
     await removeStopsOf(tx, merchantId);
     await blankMerchant(tx, merchantId);
     return true;
@@ -107,31 +89,20 @@ export async function deleteSome(
 
 const lockName = (merchantId: MerchantId) => `delete merchant ${merchantId}`;
 
-async function batchSql(queries: Reads, table: string): Promise<string> {
-  if (queries.isSpread) {
-    const key = await primaryKeyOf(queries, table);
-    return `${deleteByKey(table, key, { limit: BATCH_MAX })} returning merchant_id`;
-  }
-  const rows = (row: string) => `select ${row} from ${table} where merchant_id = $1 limit ${BATCH_MAX}`;
-  return queries.engine === 'sqlite'
-    ? `delete from ${table} where rowid in (${rows('rowid')}) returning merchant_id`
-    : `delete from ${table} where ctid = any(array(${rows('ctid')})) and merchant_id = $1 returning merchant_id`;
-}
-
 /** Undefined if another process removes this merchant. */
 async function removeBatch(
   { database, channelsOf }: DeletionParts,
   merchantId: MerchantId,
-  table: string,
+  table: Table,
 ): Promise<number | undefined> {
   // First, because their rows are the only ones that say which numbers are to be forgotten.
-  if (table === 'conversations') {
+  if (table.name === 'conversations') {
     const phones = await phonesOf(database, merchantId, BATCH_MAX);
     for (const phone of await haveWritten(database, phones))
       await forgetOwnWindows({ database, channelsOf }, merchantId, { phone, until: END_OF_TIME });
   }
   return database.transaction(async (tx) => {
     if (!(await tx.tryLock(lockName(merchantId)))) return undefined;
-    return (await tx.run(await batchSql(tx, table), [merchantId])).length;
+    return deleteBatch(tx, table, merchantId, { limit: BATCH_MAX });
   });
 }

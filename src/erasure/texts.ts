@@ -1,22 +1,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { readSavedReplies, updateSavedReply, whoHasPhone } from '../conversations/erase.ts';
-import { eraseTestPhone, forgetReached } from '../delivery/erase.ts';
-import {
-  documentTexts,
-  type Redact,
-  redactDocument,
-  redactRecognitions,
-  redactRemovals,
-  textsOf,
-} from '../knowledge/erase.ts';
+import { whoHasPhone } from '../conversations/person.ts';
+import { deleteBatch } from '../database/deleteBatch.ts';
+import { pagesOf } from '../database/pages.ts';
+import { forgetReached } from '../delivery/queue/ofPerson.ts';
+import { redactRecognitions } from '../knowledge/confidence/redact.ts';
+import { documentTexts, type Redact, redactDocument, textsOf } from '../knowledge/documents/redact.ts';
 import { findIn, type Lookup, without } from './person/find.ts';
 import { lookupOf, lookupWithout } from './person/person.ts';
 import { eraseResponses } from './responses.ts';
+import { redactRows } from './rows.ts';
 import { BATCH_MAX, type EraseParts, type Erasure } from './store.ts';
 import { END_OF_TIME, forgetOwnWindows } from './windows.ts';
 
 /** A name or number that more of the merchant's other texts have is a phrase, or the shop's own number. */
 const TEXTS_WITH_NAME_MAX = 5;
+const TEST_PHONES = { name: 'simulator_messages' };
+const SAVED_REPLIES = { name: 'saved_replies' };
 
 /** Where else the person is named. */
 export async function eraseTexts(parts: EraseParts, erasure: Erasure): Promise<void> {
@@ -31,15 +30,8 @@ export async function eraseTexts(parts: EraseParts, erasure: Erasure): Promise<v
     await pause();
   }
   const redact = (text: string) => without(text, lookup);
-  await redactRemovals(database, merchantId, redact, pause);
+  await redactRows(database, merchantId, redact, { pause });
   await redactRecognitions(database, merchantId, person, redact, pause);
-  for (const reply of await readSavedReplies(database, merchantId)) {
-    await updateSavedReply(database, merchantId, reply, {
-      title: redact(reply.title),
-      text: redact(reply.text),
-    });
-    await pause();
-  }
   const changed = new Set([...person.documentIds, ...documents]);
   await eraseResponses(database, merchantId, { person, changed }, pause);
   for (const phone of person.phones) {
@@ -83,9 +75,17 @@ async function findTexts(
     if (found.size > 0) byDocument.set(id, found);
     if (!learned.has(id)) count(found);
   }
-  for (const { title, text } of await readSavedReplies(database, merchantId)) {
-    count(new Set(findIn(`${title}\n${text}`, all).map(({ what }) => what)));
-    await pause();
+  const replies = pagesOf<{ title: string; text: string }>(
+    database,
+    SAVED_REPLIES,
+    merchantId,
+    'title, text',
+  );
+  for await (const page of replies) {
+    for (const { title, text } of page) {
+      count(new Set(findIn(`${title}\n${text}`, all).map(({ what }) => what)));
+      await pause();
+    }
   }
   const ordinary = new Set([...counts].flatMap(([what, n]) => (n > TEXTS_WITH_NAME_MAX ? [what] : [])));
   const documents = [...byDocument].flatMap(([id, found]) =>
@@ -104,7 +104,13 @@ async function eraseNumber(
   if (who === 'somebody before') return;
   // The person has written again: what is new stays.
   const known = { phone, until: who === 'nobody' ? END_OF_TIME : new Date(createdAt) };
-  while ((await eraseTestPhone(database, merchantId, known, BATCH_MAX)) === BATCH_MAX) await pause();
+  const some = {
+    where: 'phone = $2 and at <= $3',
+    params: [phone, known.until.toISOString()],
+    limit: BATCH_MAX,
+  };
+  const erase = () => database.transaction((tx) => deleteBatch(tx, TEST_PHONES, merchantId, some));
+  while ((await erase()) === BATCH_MAX) await pause();
   await database.transaction((tx) => forgetReached(tx, merchantId, known));
   await forgetOwnWindows({ database, channelsOf }, merchantId, known, person.channelIds);
 }

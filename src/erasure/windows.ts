@@ -1,7 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
-import { merchantsWith } from '../conversations/erase.ts';
+import { merchantsWith } from '../conversations/person.ts';
 import type { Database } from '../database/database.ts';
-import { forgetWindows, type KnownUntil } from '../delivery/erase.ts';
+import { forgetWindows, type KnownUntil } from '../delivery/queue/ofPerson.ts';
 
 /** The ids of the channels that a merchant uses or used. */
 export type ChannelsOf = (merchantId: MerchantId) => Promise<readonly string[]>;

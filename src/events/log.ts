@@ -1,7 +1,6 @@
 import type { Event, EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Engine, Param, Queries, Reads, Transaction } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
 import { FOR_UPDATE, idIn, ownIdIn } from '../database/ids.ts';
 import { insertRows } from '../database/insert.ts';
 import { readOfMerchants } from '../database/ofMerchants.ts';
@@ -9,12 +8,6 @@ import { readOfMerchants } from '../database/ofMerchants.ts';
 /** A merchant's events, in the order of their positions. */
 
 const DAY_MS = 24 * 60 * 60_000;
-export const expiringEvents = (keptDays: number): Expiring => ({
-  table: 'events',
-  column: 'at',
-  keptMs: keptDays * DAY_MS,
-});
-
 const NUMBER_MAX = 1000;
 /** With one insert, where each event has parameters of its own. */
 const WRITTEN_AT_ONCE = 100;

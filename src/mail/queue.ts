@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
 import { insertRows } from '../database/insert.ts';
 import type { Sealed, Vault } from '../secrets.ts';
 import type { Mail } from './mailer.ts';
@@ -180,15 +179,6 @@ export async function retryMail(
     [merchant_id, id, lease, dueAt.toISOString(), code],
   );
 }
-
-/** The limits count mails of the last day; owners see for as long as an invitation is valid what became of its mail. */
-export const EXPIRING_MAILS: Expiring = {
-  table: 'mails',
-  column: 'created_at',
-  keptMs: 8 * 24 * 60 * 60_000,
-  // Sending may be on hold, or off, for longer.
-  where: `state <> 'queued'`,
-};
 
 /** How many wait to be sent. */
 export async function countQueuedMails(queries: Queries): Promise<number> {

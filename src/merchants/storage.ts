@@ -45,15 +45,14 @@ export async function listStorage(
   queries: Queries,
   bytesOf: (merchantId: string) => readonly string[],
 ): Promise<{ id: number; name: string; bytes: number }[]> {
-  const bytes = (merchantId: string) => `${bytesOf(merchantId).join(' + ')} as bytes`;
-  if (!queries.isSpread)
-    return queries.all(`select m.id, m.name, ${bytes('m.id')} from merchants m order by m.id`);
   const merchants = await queries.all<{ id: number; name: string }>(
     'select id, name from merchants order by id',
   );
   const all: { id: number; name: string; bytes: number }[] = [];
   for (const merchant of merchants) {
-    const row = await queries.one<{ bytes: number }>(`select ${bytes('$1')}`, [merchant.id]);
+    const row = await queries.one<{ bytes: number }>(`select ${bytesOf('$1').join(' + ')} as bytes`, [
+      merchant.id,
+    ]);
     all.push({ ...merchant, bytes: row!.bytes });
   }
   return all;

@@ -4,7 +4,6 @@ import { LRUCache } from 'lru-cache';
 import { merchantOf } from '../auth/guard.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
 import {
   ApiError,
   idempotencyKeyInFlight,
@@ -14,7 +13,7 @@ import {
   tooManyIdempotencyKeys,
 } from '../errors.ts';
 
-const REPLAY_MS = 24 * 60 * 60_000;
+export const REPLAY_MS = 24 * 60 * 60_000;
 /** Of a merchant within 24 hours, in each process: counting in the database would slow down every write. */
 const KEYS_MAX = 1_000_000;
 /** Without this, refused calls could use up the keys. */
@@ -204,9 +203,3 @@ export function createWriteOnce({ database, now }: { database: Database; now: ()
     },
   );
 }
-
-export const EXPIRING_IDEMPOTENCY_KEYS: Expiring = {
-  table: 'idempotency_keys',
-  column: 'created_at',
-  keptMs: REPLAY_MS,
-};

@@ -8,7 +8,7 @@ const BATCH_MAX = 100;
 
 /**
  * Removes what was answered or resolved before this time, with its notes. What is pending stays, and so does an answer
- * that can be undone or whose message is not sent yet. Asks have a time of their own: see `EXPIRING_ASKS`.
+ * that can be undone or whose message is not sent yet. Asks have a time of their own.
  */
 export async function removeOldNotifications(
   database: Database,

@@ -1,65 +1,9 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { EXPORT_SECTIONS } from '../../src/exportSections.ts';
+import { it } from 'node:test';
+import { EXPORT_SECTIONS } from '../../src/export/sections.ts';
 import { useMerchant } from '../support/merchants.ts';
 import { assertError, login, logout, onEachEngine } from '../support/server.ts';
 import { until } from '../support/shops.ts';
-import { TABLES } from '../support/tables.ts';
-
-/** The tables of a merchant's data, and the type of their lines. */
-const EXPORTED: Record<string, string> = {
-  merchants: 'merchant',
-  users: 'user',
-  machine_keys: 'key',
-  saved_replies: 'saved_reply',
-  conversations: 'conversation',
-  wrong_phones: 'wrong_phone',
-  conversation_messages: 'message',
-  notifications: 'notification',
-  asks: 'ask',
-  notification_notes: 'note',
-  deliveries: 'delivery',
-  delivery_events: 'delivery_event',
-  documents: 'document',
-  document_wordings: 'wording',
-  document_versions: 'document_version',
-  knowledge_removals: 'document_removal',
-  recognitions: 'recognition',
-  audit_events: 'audit_event',
-};
-
-const SECRETS = 'secrets, or of no use without them';
-const COPIED = 'made from what is exported';
-const PASSING = 'of use for minutes or days only';
-const OPERATORS = 'of the server, not of a merchant';
-const PERSONAL = 'a person’s own settings, which they see in their account';
-const NOT_EXPORTED: Record<string, string> = {
-  ...{ sessions: SECRETS, totp_secrets: SECRETS, recovery_codes: SECRETS, passkeys: SECRETS },
-  ...{ password_resets: SECRETS, invites: SECRETS, channel_settings: SECRETS, webhook_endpoints: SECRETS },
-  ...{ push_subscriptions: SECRETS, mails: SECRETS },
-  ...{ new_events: COPIED, events: COPIED, event_logs: COPIED, answered_questions: COPIED },
-  ...{ document_vectors: COPIED, vector_progress: COPIED, document_uses: COPIED, confidence: COPIED },
-  ...{ inbox_changes: COPIED, inbox_index: COPIED, statistics_quarters: COPIED, statistics_days: COPIED },
-  ...{ inboxes: COPIED, conversation_storage: COPIED, live_versions: COPIED, answer_schemas: COPIED },
-  ...{ ungrouped_notifications: COPIED, simulator_messages: COPIED },
-  ...{ idempotency_keys: PASSING, presences: PASSING, delivery_queues: PASSING, send_pace: PASSING },
-  ...{ reached_customers: PASSING, customer_windows: PASSING, inbound_updates: PASSING },
-  ...{ former_channels: PASSING, channel_stops: PASSING, alert_logs: PASSING, erasures: PASSING },
-  ...{ sign_in_failures: OPERATORS, sign_in_places: OPERATORS, signing_keys: OPERATORS },
-  ...{ revocations: OPERATORS, used_challenges: OPERATORS, vapid_keys: OPERATORS },
-  schema_migrations: OPERATORS,
-  background_changes: OPERATORS,
-  sending_hold: OPERATORS,
-  alert_settings: PERSONAL,
-};
-
-describe('the list of what is exported', () => {
-  it('has every table, or the reason why it is not exported', () => {
-    const listed = [...Object.keys(EXPORTED), ...Object.keys(NOT_EXPORTED)];
-    assert.deepEqual(listed.sort(), Object.values(TABLES).flat().sort());
-    assert.deepEqual(EXPORT_SECTIONS.map(({ type }) => type).sort(), Object.values(EXPORTED).sort());
-  });
-});
 
 onEachEngine('the export', (engine) => {
   const shop = useMerchant(engine);

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { bytesSql } from '../../src/database/tables.ts';
 import { removeNotifications } from '../../src/notifications/retention.ts';
+import { TABLES } from '../../src/tables.ts';
 import { run, settingsOf } from '../support/command.ts';
 import { useMerchant } from '../support/merchants.ts';
 import { assertError, onEachEngine } from '../support/server.ts';
@@ -29,21 +31,22 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
   /** What is counted for the merchant, and the same from its rows. */
   async function assertCounted(): Promise<number> {
     const { database } = shop.deskbell;
-    const counted = await database.one<{ inbox: number; pending: number; knowledge: number }>(
+    const counted = await database.one<Record<'inbox' | 'pending' | 'knowledge' | 'conversations', number>>(
       `select (select bytes from inboxes where merchant_id = $1) as inbox,
           (select pending_bytes from inboxes where merchant_id = $1) as pending,
-          (select bytes from live_versions where merchant_id = $1 and topic = 'knowledge') as knowledge`,
+          (select bytes from live_versions where merchant_id = $1 and topic = 'knowledge') as knowledge,
+          (select bytes from conversation_storage where merchant_id = $1) as conversations`,
       [shop.id],
     );
-    const sum = (bytes: string, table: string, where = '') =>
-      `(select coalesce(sum(${bytes}), 0) from ${table} where merchant_id = $1 ${where})`;
-    const context = 'octet_length(context) + 400';
+    const sum = (name: string, where = 'true') => {
+      const table = TABLES.find((one) => one.name === name)!;
+      return `(select cast(coalesce(sum(${bytesSql(table)}), 0) as bigint) from ${name} where merchant_id = $1 and ${where})`;
+    };
     const stored = await database.one<object>(
-      `select cast(${sum(`${context} + coalesce(octet_length(answer), 0)`, 'notifications')}
-            + ${sum('octet_length(text) + 200', 'notification_notes')} as bigint) as inbox,
-          cast(${sum(context, 'notifications', `and status = 'requested'`)} as bigint) as pending,
-          cast(${sum('octet_length(title) + octet_length(body)', 'document_versions')}
-            + ${sum('octet_length(text)', 'document_wordings')} as bigint) as knowledge`,
+      `select ${sum('notifications')} + ${sum('notification_notes')} as inbox,
+          ${sum('notifications', `status = 'requested'`)} as pending,
+          ${sum('document_versions')} + ${sum('document_wordings')} as knowledge,
+          ${sum('conversations')} + ${sum('conversation_messages')} + ${sum('deliveries')} as conversations`,
       [shop.id],
     );
     assert.deepEqual({ ...counted }, { ...stored });

@@ -4,7 +4,7 @@
  */
 const PARTS = `
 app.ts: audit/ auth/ merchants/ notifications/ conversations/ knowledge/ delivery/ live/ mcp/ webhooks/ alerts/
-  erasure/ export/ exportSections.ts assistant/ contract/ http/ errors.ts database/database.ts config.ts log.ts
+  erasure/ export/ assistant/ contract/ http/ errors.ts database/database.ts config.ts log.ts
   metrics.ts secrets.ts figures.ts tracing.ts
 auth: FEATURE audit/record.ts installation.ts mail/queue.ts secrets.ts
 # Other features enqueue mails, so this one imports none of them.
@@ -63,24 +63,23 @@ storage.ts: config.ts conversations/storage.ts knowledge/versions.ts merchants/s
   notifications/inboxes.ts
 # What becomes of a forgotten password is the business of auth, and mails are in the language of the merchant.
 mailSender.ts: auth/passwords/reset.ts config.ts database/database.ts mail/ merchants/store.ts secrets.ts
-# It removes from every feature's tables what that feature says.
-erasure: FEATURE alerts/erase.ts audit/record.ts audit/store.ts auth/erase.ts auth/guard.ts
-  conversations/erase.ts conversations/messages.ts conversations/storage.ts conversations/store.ts
-  database/spread/deleteByKey.ts delivery/erase.ts delivery/phone.ts events/erase.ts events/log.ts
-  knowledge/erase.ts merchants/delete.ts merchants/store.ts notifications/erase.ts
-# It gets what to export as functions.
-export: FEATURE audit/record.ts auth/guard.ts
-exportSections.ts: audit/export.ts auth/machineKeys/export.ts auth/team/members.ts conversations/export.ts
-  delivery/export.ts export/ knowledge/export.ts merchants/store.ts notifications/export.ts
-exportPeople.ts: alerts/export.ts audit/export.ts auth/export.ts auth/sessions/export.ts contract/ids.ts
-  database/database.ts conversations/export.ts delivery/export.ts delivery/phone.ts export/ knowledge/export.ts
-  notifications/export.ts
+# All features declare their tables: these three read all declarations, so no feature imports them.
+tables.ts: database/tables.ts alerts/tables.ts audit/tables.ts auth/tables.ts conversations/tables.ts
+  delivery/tables.ts events/tables.ts knowledge/tables.ts mail/tables.ts merchants/tables.ts
+  notifications/tables.ts webhooks/tables.ts
+erasure: FEATURE tables.ts alerts/subscriptions.ts audit/record.ts audit/store.ts auth/guard.ts auth/leave.ts
+  auth/people.ts conversations/ database/deleteBatch.ts delivery/phone.ts
+  delivery/queue/ofPerson.ts events/log.ts knowledge/confidence/redact.ts knowledge/documents/redact.ts
+  merchants/delete.ts merchants/store.ts notifications/ofCustomer.ts notifications/team/mentions.ts
+  notifications/team/rename.ts
+export: FEATURE tables.ts audit/record.ts auth/guard.ts conversations/person.ts delivery/phone.ts
+  delivery/queue/ofPerson.ts
 version.ts: installation.ts
 `;
 const FEATURE = `
   contract/ errors.ts tracing.ts database/database.ts database/chain.ts database/deadline.ts
-  database/expiry.ts database/ids.ts database/insert.ts database/lookup.ts database/ofMerchants.ts
-  database/sendingHold.ts database/text.ts database/values.ts database/batchPerTick.ts http/
+  database/ids.ts database/insert.ts database/lookup.ts database/ofMerchants.ts database/pages.ts
+  database/sendingHold.ts database/tables.ts database/text.ts database/values.ts database/batchPerTick.ts http/
 `;
 export const EVERYTHING = [''];
 const MAY_IMPORT_EVERYTHING =
@@ -108,11 +107,13 @@ export const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // A copy builds the full-text indexes of the embedded database, and reads one of them.
   'database/copy/sqliteStore.ts': ['answered_questions', 'documents', 'inbox_index', 'notifications'],
   // Log lines mention them.
-  'cleanUp.ts': ['deliveries', 'recognitions', 'send_pace'],
+  'cleanUp.ts': ['deliveries', 'recognitions'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
-  // The name of somebody who has left is replaced wherever it was copied.
-  'erasure/colleague.ts': ['asks', 'conversations', 'deliveries', 'events'],
+  // Events are of whom they tell about.
+  'erasure/erase.ts': ['events'],
+  // What was learned from a customer is found by the customer's questions.
+  'knowledge/tables.ts': ['notifications'],
   // The inbox is searched by the names and numbers of customers.
   'conversations/searchChange.ts': ['inbox_changes'],
   // What the assistant answered by itself is counted with what people answered.

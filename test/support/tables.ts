@@ -1,38 +1,16 @@
-/** Only the feature that owns a table uses it in SQL. */
-export const TABLES: Record<string, readonly string[]> = {
-  merchants: ['merchants'],
-  auth: [
-    ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
-    ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
-    ...['invites', 'password_resets'],
-  ],
-  conversations: [
-    'conversations',
-    'conversation_messages',
-    'conversation_storage',
-    'saved_replies',
-    'wrong_phones',
-  ],
-  events: ['new_events', 'events', 'event_logs'],
-  erasure: ['erasures'],
-  audit: ['audit_events'],
-  notifications: [
-    ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
-    ...['statistics_quarters', 'statistics_days'],
-    ...['inbox_changes', 'inbox_index'],
-    ...['notification_notes', 'presences'],
-  ],
-  knowledge: [
-    ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
-    ...['recognitions', 'confidence'],
-    ...['document_vectors', 'vector_progress', 'document_uses', 'knowledge_removals'],
-  ],
-  delivery: [
-    ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
-    ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
-  ],
-  webhooks: ['webhook_endpoints'],
-  alerts: ['vapid_keys', 'push_subscriptions', 'alert_settings', 'alert_logs'],
-  mail: ['mails'],
-  database: ['schema_migrations', 'background_changes', 'sending_hold'],
-};
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Table } from '../../src/database/tables.ts';
+import { ERASURES } from '../../src/tables.ts';
+import { root } from './process.ts';
+
+/** The tables that each folder of src/ declares in its tables.ts: only that feature uses them in SQL. */
+export const TABLES: Record<string, readonly string[]> = { erasure: [ERASURES.name] };
+for (const folder of readdirSync(join(root, 'src'))) {
+  const file = join(root, 'src', folder, 'tables.ts');
+  if (!existsSync(file)) continue;
+  const declared: unknown[] = Object.values(await import(pathToFileURL(file).href));
+  const tables = declared.filter((one) => Array.isArray(one)).flat() as Table[];
+  TABLES[folder] = tables.map(({ name }) => name);
+}

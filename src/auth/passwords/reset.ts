@@ -1,7 +1,6 @@
 import { recordEvent } from '../../audit/record.ts';
 import type { UserId } from '../../contract/ids.ts';
 import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { type ClaimedMail, enqueueMail, finishMail, MAILS, NO_MERCHANT } from '../../mail/queue.ts';
 import type { Vault } from '../../secrets.ts';
 import { emailKeyOf } from '../email.ts';
@@ -125,5 +124,3 @@ export async function resetPassword(
 export async function removeAllResets(queries: Queries): Promise<void> {
   await queries.run('delete from password_resets');
 }
-
-export const EXPIRING_RESETS: Expiring = { table: 'password_resets', column: 'expires_at', keptMs: 0 };

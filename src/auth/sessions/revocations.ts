@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { type Database, REVOCATIONS } from '../../database/database.ts';
 import { withoutDeadline } from '../../database/deadline.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import type { Keyring } from '../keys.ts';
 import { revocationOf } from '../machineKeys/store.ts';
 import type { Caller } from '../tokens.ts';
@@ -28,13 +27,8 @@ const PAGE_SIZE = 1000;
 const CLOCK_MARGIN_SECONDS = 300;
 
 /** A revocation is kept until the last access token of its session has expired. */
-const keptMs = (accessTtlSeconds: number) => (accessTtlSeconds + CLOCK_MARGIN_SECONDS) * 1000;
-
-export const expiringRevocations = (accessTtlSeconds: number): Expiring => ({
-  table: 'revocations',
-  column: 'revoked_at',
-  keptMs: keptMs(accessTtlSeconds),
-});
+export const revocationKeptMs = (accessTtlSeconds: number) =>
+  (accessTtlSeconds + CLOCK_MARGIN_SECONDS) * 1000;
 
 interface RevocationParts {
   database: Database;
@@ -123,7 +117,7 @@ export async function openRevocations(parts: RevocationParts): Promise<Revocatio
   }
 
   function remember(sessionId: string, userId: number, revokedAt: string): void {
-    const until = now().getTime() + keptMs(accessTtlSeconds);
+    const until = now().getTime() + revocationKeptMs(accessTtlSeconds);
     sessions.set(sessionId, until);
     const latest = Math.max(Date.parse(revokedAt), users.get(userId)?.revokedAt ?? 0);
     // Deleted first, so that the oldest come first.

@@ -7,7 +7,6 @@ import {
   REVOCATIONS,
   type Transaction,
 } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { type Attempt, createParams, withinLimits } from '../attempts.ts';
 
 /**
@@ -233,11 +232,3 @@ export async function endAllSessions(database: Database, at: Date): Promise<numb
     if (count < ENDED_AT_ONCE) return ended;
   }
 }
-
-const DAY_MS = 86_400_000;
-
-/** At least a day: the last access token of a session may live this much longer than the session. */
-export const expiringSessions = (keptDays: number): readonly Expiring[] => [
-  { table: 'sessions', column: 'expires_at', keptMs: keptDays * DAY_MS },
-  { table: 'sessions', column: 'revoked_at', keptMs: keptDays * DAY_MS },
-];

@@ -1,7 +1,6 @@
 import type { MerchantId, UserId } from '../../contract/ids.ts';
 import type { Invite, NewInvite } from '../../contract/people.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { insertRows } from '../../database/insert.ts';
 import { createOneTimeToken, type OneTimeToken } from '../oneTimeToken.ts';
 
@@ -82,5 +81,3 @@ export async function takeInvite(
   );
   return row;
 }
-
-export const EXPIRING_INVITES: Expiring = { table: 'invites', column: 'expires_at', keptMs: 0 };

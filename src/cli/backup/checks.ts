@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Database } from '../../database/database.ts';
 import { findHold } from '../../database/sendingHold.ts';
+import { spreadCounts } from '../../database/spread/status.ts';
 import { sqliteProblem } from '../../database/sqliteErrors.ts';
 import { databaseFile } from '../../database/sqliteFolder.ts';
 import { bad, type Check, type Finding, good, hint, withTables } from '../checks.ts';
@@ -66,7 +67,7 @@ async function checkPostgres(database: Database, full: boolean): Promise<Finding
   );
   if ((failures?.count ?? 0) > 0)
     findings.push(...bad(`PostgreSQL has read ${failures!.count} damaged pages.`, RESTORE));
-  if (full && database.isSpread)
+  if (full && (await spreadCounts(database)))
     findings.push(
       ...hint(
         'The rows on the other nodes were not read.',

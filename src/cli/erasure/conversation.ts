@@ -1,8 +1,8 @@
-import { findPerson } from '../../conversations/erase.ts';
+import { findPerson } from '../../conversations/person.ts';
 import { findConversation } from '../../conversations/store.ts';
 import { CHANGES } from '../../database/database.ts';
 import { beginErasure } from '../../erasure/begin.ts';
-import { customerSections } from '../../exportPeople.ts';
+import { customerSections } from '../../export/sections.ts';
 import { command, Failure, UsageError } from '../command.ts';
 import { MERCHANT, merchantOf, withDatabase } from '../database.ts';
 import { count } from '../terminal.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../../contract/ids.ts';
 import { REVOCATIONS } from '../../database/database.ts';
 import { beginDeletion, deleteSome } from '../../erasure/merchant.ts';
-import { EXPORT_SECTIONS } from '../../exportSections.ts';
+import { EXPORT_SECTIONS } from '../../export/sections.ts';
 import { findDeleting } from '../../merchants/delete.ts';
 import { findMerchant, type Merchant } from '../../merchants/store.ts';
 import { command, Failure, PROGRAM, UsageError } from '../command.ts';

@@ -3,7 +3,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import { REVOCATIONS } from '../../database/database.ts';
 import { deleteUser as remove } from '../../erasure/colleague.ts';
 import { ApiError } from '../../errors.ts';
-import { userSections } from '../../exportPeople.ts';
+import { userSections } from '../../export/sections.ts';
 import { command, Failure } from '../command.ts';
 import { withDatabase } from '../database.ts';
 import { count } from '../terminal.ts';

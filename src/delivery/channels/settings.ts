@@ -1,6 +1,5 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { type Sealed, type Vault, VaultError } from '../../secrets.ts';
 import { lookAgain } from '../queue/release.ts';
@@ -176,14 +175,6 @@ export async function setOwnChannel(
   );
   await lookAgain(tx, merchantId, 'customer', at);
 }
-
-/** For seven days, a provider repeats what was not acknowledged. */
-const FORMER_KEPT_MS = 8 * 24 * 60 * 60_000;
-export const EXPIRING_FORMER_CHANNELS: Expiring = {
-  table: 'former_channels',
-  column: 'replaced_at',
-  keptMs: FORMER_KEPT_MS,
-};
 
 /** The old channel still reports on the messages that went through it. */
 async function keepFormer(tx: Queries, merchantId: MerchantId, at: Date): Promise<void> {

@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import { whoHasPhone } from '../../conversations/erase.ts';
+import { whoHasPhone } from '../../conversations/person.ts';
 import type { Queries } from '../../database/database.ts';
 import { loadPhoneNumbers, phoneOrText } from '../../delivery/phone.ts';
 import { countryOf, waitingMessageOf } from '../../merchants/store.ts';

@@ -3,7 +3,6 @@ import { authorNameOf, existingAuthor } from '../../auth/columns.ts';
 import type { Outcome } from '../../contract/confidence.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { insertRows } from '../../database/insert.ts';
 import { storableText } from '../../database/text.ts';
 
@@ -15,13 +14,6 @@ export const OUTCOMES_MAX = 1000;
 export const UNJUDGED_MAX = 2000;
 /** Each removal reads the rows that stay, so it runs once in about so many inserts. */
 const REMOVE_EVERY = 32;
-
-const DAY_MS = 24 * 60 * 60_000;
-export const EXPIRING_RECOGNITIONS: Expiring = {
-  table: 'recognitions',
-  column: 'unjudged_since',
-  keptMs: 30 * DAY_MS,
-};
 
 interface Recognition {
   kind: 'known' | 'asked';

@@ -2,7 +2,6 @@ import { USER_ID } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Queries } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { insertRows } from '../../database/insert.ts';
 
 /** Who removed what. The rest of the history is in the versions and wordings, which are gone with their document. */
@@ -11,9 +10,6 @@ import { insertRows } from '../../database/insert.ts';
 const KEPT_MAX = 1000;
 /** Each clean-up reads the rows that stay. */
 const CLEAN_UP_EVERY = 32;
-const DAY_MS = 24 * 60 * 60_000;
-export const EXPIRING_REMOVALS: Expiring = { table: 'knowledge_removals', column: 'at', keptMs: 90 * DAY_MS };
-
 export async function recordRemoval(
   tx: Queries,
   merchantId: MerchantId,

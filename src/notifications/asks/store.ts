@@ -2,7 +2,6 @@ import type { AskStatus, Deliver } from '../../contract/asks.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { batchPerTick } from '../../database/batchPerTick.ts';
 import type { Engine, Queries, Reads } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { keyPairs, ownIdIn } from '../../database/ids.ts';
 import { isRequested } from '../columns.ts';
 
@@ -208,10 +207,6 @@ export function findExpired(queries: Queries, at: Date, limit: number): Promise<
     [at.toISOString(), limit],
   );
 }
-
-const DAY_MS = 24 * 60 * 60_000;
-/** The outcome is kept this long, even if the notification is gone. */
-export const EXPIRING_ASKS: Expiring = { table: 'asks', column: 'ended_at', keptMs: 30 * DAY_MS };
 
 /** A scrape must stay cheap: it counts no further than this. */
 const COUNTED_MAX = 10_000;

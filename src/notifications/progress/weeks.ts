@@ -3,7 +3,6 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { NotificationType } from '../../contract/notifications.ts';
 import type { Overview } from '../../contract/overview.ts';
 import type { Queries } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { type Days, dayIndexOf } from '../days.ts';
 import { percentileOf } from './histogram.ts';
 
@@ -19,13 +18,6 @@ export const WEEKS_DAYS = WEEKS * WEEK_DAYS;
 /** Who answered, and what was asked most. */
 export const RECENT_DAYS = 28;
 const ANSWERERS_MAX = 20;
-
-const DAY_MS = 24 * 60 * 60_000;
-const KEPT_MS = 400 * DAY_MS;
-export const EXPIRING_STATISTICS: readonly Expiring[] = [
-  { table: 'statistics_quarters', column: 'at', keptMs: KEPT_MS },
-  { table: 'statistics_days', column: 'day', keptMs: KEPT_MS },
-];
 
 type Counts = Record<NotificationType, { asked: number; answered: number; resolved: number }>;
 

@@ -3,7 +3,6 @@ import { userNameOf } from '../../auth/columns.ts';
 import type { MerchantId, UserId } from '../../contract/ids.ts';
 import type { ListedPresence, Presence, PresenceState } from '../../contract/teamwork.ts';
 import type { Database, Queries } from '../../database/database.ts';
-import type { Expiring } from '../../database/expiry.ts';
 import { ownIdIn } from '../../database/ids.ts';
 
 /** Who has a notification open: the only SQL on presences. */
@@ -132,5 +131,3 @@ export const listPresentIn = (
       order by notification_id, user_id limit ${LISTED_MAX}`,
     [merchantId, ids, userId, at.toISOString()],
   );
-
-export const EXPIRING_PRESENCES: Expiring = { table: 'presences', column: 'expires_at', keptMs: 0 };

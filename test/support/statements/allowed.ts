@@ -65,7 +65,7 @@ const SCANS: Readonly<Record<string, string>> = {
   'src/merchants/delete.ts listDeleting': 'a partial index of merchants that are being deleted',
   // Commands about one merchant.
   'src/erasure/store.ts countErasures': 'a row per erasure that is not finished',
-  'src/exportPeople.ts': 'what one person has, among the rows of their merchant',
+  'src/export/sections.ts': 'what one person has, among the rows of their merchant',
   // Metrics.
   'src/delivery/queue/state.ts readQueueAges': 'the first row of an index for each queue',
   'src/delivery/queue/state.ts readQueueFigures': 'counts what is open up to a limit',
@@ -106,7 +106,7 @@ const READS_ACROSS: Readonly<Record<string, string>> = {
   'src/alerts/mails.ts writeDueMails': 'looks for alert mails that are due',
   'src/alerts/positions.ts listDue': 'looks for alert logs with new events',
   'src/cleanUp.ts cleanUp': 'looks for merchants with expired rows, and removes those of one after another',
-  'src/conversations/erase.ts': 'a customer who is erased may be known to several merchants',
+  'src/conversations/person.ts': 'a customer who is erased may be known to several merchants',
   'src/conversations/received.ts': 'a customer who wrote may be known to several merchants',
   'src/delivery/queue/claim.ts dueQueues': 'the delivery worker looks for queues that are due',
   'src/delivery/queue/claim.ts nextDueAt': 'the delivery worker sleeps until the next is due',

@@ -4,7 +4,7 @@ const root = new URL('../../../', import.meta.url).pathname;
 /** These run statements for others. */
 const FOR_OTHERS = /^src\/database\/\w+\.ts$|^test\/support\/statements\/|node_modules/;
 /** They write another text where the tables are spread. */
-const ADAPTING = /^src\/database\/(insert|ofMerchants|expiry|lookup)\.ts$/;
+const ADAPTING = /^src\/database\/(insert|ofMerchants|expiry|lookup|deleteBatch|pages)\.ts$/;
 const FRAMES_MAX = 50;
 
 export interface Caller {

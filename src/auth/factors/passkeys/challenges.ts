@@ -1,6 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Queries } from '../../../database/database.ts';
-import type { Expiring } from '../../../database/expiry.ts';
 import type { Vault } from '../../../secrets.ts';
 
 export const CHALLENGE_TTL_MS = 5 * 60_000;
@@ -38,5 +37,3 @@ export async function useChallenge(queries: Queries, id: string, at: Date): Prom
   );
   return rows.length > 0;
 }
-
-export const EXPIRING_CHALLENGES: Expiring = { table: 'used_challenges', column: 'expires_at', keptMs: 0 };

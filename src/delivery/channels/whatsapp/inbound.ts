@@ -7,7 +7,6 @@ import {
   type Queries,
   type Transaction,
 } from '../../../database/database.ts';
-import type { Expiring } from '../../../database/expiry.ts';
 import { inSlices } from '../../../http/limits/slices.ts';
 import type { OnFailed } from '../../failures.ts';
 import { phoneOrText } from '../../phone.ts';
@@ -41,8 +40,6 @@ const AT_ONCE = 100;
  * sending. On PostgreSQL each one takes a connection that requests cannot use.
  */
 const TOGETHER = { sqlite: 20, postgres: 2 };
-/** For seven days, Meta repeats what was not acknowledged. */
-const KEPT_MS = 8 * 24 * 60 * 60_000;
 
 interface Row {
   id: string;
@@ -279,9 +276,3 @@ async function hasFailed(tx: Queries, channelId: string, messageId: string): Pro
   const row = await tx.one('select id from inbound_updates where id = $1 and done_at is not null', [name]);
   return row !== undefined;
 }
-
-/** Updates that Meta will not repeat any more, and windows that closed long ago. */
-export const EXPIRING_UPDATES: readonly Expiring[] = [
-  { table: 'inbound_updates', column: 'done_at', keptMs: KEPT_MS },
-  { table: 'customer_windows', column: 'opened_at', keptMs: KEPT_MS },
-];

@@ -106,19 +106,3 @@ async function waitMs(
   );
   return Math.max(1, (row?.free_at_ms ?? atMs + everyMs) - aheadMs - atMs);
 }
-
-const BATCH = 1000;
-
-/** Removes rows that no longer hold anything back. */
-export async function removeIdlePace(database: Database, at: Date): Promise<void> {
-  for (;;) {
-    // The condition appears twice: PostgreSQL checks it again for a row that was used in the meantime.
-    const removed = await database.run(
-      `delete from send_pace where free_at_ms < $1 and (channel_id, recipient) in (
-          select channel_id, recipient from send_pace where free_at_ms < $1 order by free_at_ms limit $2)
-        returning channel_id`,
-      [at.getTime(), BATCH],
-    );
-    if (removed.length < BATCH) return;
-  }
-}

@@ -1,10 +1,8 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
 import { FOR_UPDATE, ownIdIn } from '../database/ids.ts';
-import { customersChanged } from './searchChange.ts';
-import { CONVERSATION_BYTES, countBytes, renewVersion } from './storage.ts';
 
-/** Removes a customer from the tables of this feature. */
+/** Which conversations and numbers are of the same customer. */
 
 export interface ErasedConversation {
   id: number;
@@ -55,45 +53,6 @@ export async function findWithPhone(
   return rows.map((row) => row.id);
 }
 
-/** Takes name, number and reference away. Returns the wrong numbers that were known of them. */
-export async function blankConversations(
-  tx: Transaction,
-  merchantId: MerchantId,
-  ids: readonly number[],
-  at: Date,
-): Promise<string[]> {
-  await tx.run(
-    `update conversations set erased_at = $3, updated_at = $3, reference = null, customer_name = '', customer_phone = '',
-        taken_over_at = null, taken_over_by = null
-      where ${ownIdIn(tx, '$1', '$2')}`,
-    [merchantId, ids, at.toISOString()],
-  );
-  const wrong = await tx.run<{ phone: string }>(
-    `delete from wrong_phones where ${ownIdIn(tx, '$1', '$2', 'conversation_id')} returning phone`,
-    [merchantId, ids],
-  );
-  await customersChanged(tx, merchantId, ids);
-  await renewVersion(tx, merchantId);
-  return wrong.map(({ phone }) => phone);
-}
-
-/** At the end. The database refuses it if something of a conversation is left. */
-export async function removeConversations(
-  tx: Transaction,
-  merchantId: MerchantId,
-  ids: readonly number[],
-): Promise<void> {
-  await tx.run(`delete from wrong_phones where ${ownIdIn(tx, '$1', '$2', 'conversation_id')}`, [
-    merchantId,
-    ids,
-  ]);
-  const gone = await tx.run(
-    `delete from conversations where ${ownIdIn(tx, '$1', '$2')} and erased_at is not null returning id`,
-    [merchantId, ids],
-  );
-  if (gone.length > 0) await countBytes(tx, merchantId, -gone.length * CONVERSATION_BYTES);
-}
-
 /** Numbers of a merchant's first customers, in the order in which they are removed. */
 export async function phonesOf(queries: Queries, merchantId: MerchantId, limit: number): Promise<string[]> {
   const rows = await queries.all<{ phone: string }>(
@@ -127,26 +86,22 @@ export async function whoHasPhone(
   return row.first < at ? 'somebody before' : 'somebody since';
 }
 
-interface SavedReply {
-  id: number;
-  title: string;
-  text: string;
-}
-
-/** At most some hundred. */
-export const readSavedReplies = (queries: Queries, merchantId: MerchantId): Promise<SavedReply[]> =>
-  queries.all('select id, title, text from saved_replies where merchant_id = $1 order by id', [merchantId]);
-
-/** Unless somebody has changed it meanwhile. */
-export async function updateSavedReply(
+/** The numbers of a customer, and those of `others` that no other customer has: an answer may go to another number. */
+export async function findPhones(
   queries: Queries,
   merchantId: MerchantId,
-  { id, ...before }: SavedReply,
-  after: Omit<SavedReply, 'id'>,
-): Promise<void> {
-  if (after.title === before.title && after.text === before.text) return;
-  await queries.run(
-    `update saved_replies set title = $3, text = $4 where merchant_id = $1 and id = $2 and title = $5 and text = $6`,
-    [merchantId, id, after.title, after.text, before.title, before.text],
+  conversationIds: readonly number[],
+  others: readonly string[],
+): Promise<string[]> {
+  const own = await queries.all<{ phone: string }>(
+    `select distinct customer_phone as phone from conversations
+      where ${ownIdIn(queries, '$1', '$2')} and customer_phone <> ''`,
+    [merchantId, conversationIds],
   );
+  const phones = new Set(own.map(({ phone }) => phone));
+  for (const phone of others) {
+    const sql = 'select id from conversations where merchant_id = $1 and customer_phone = $2 limit 1';
+    if (!(await queries.one(sql, [merchantId, phone]))) phones.add(phone);
+  }
+  return [...phones];
 }

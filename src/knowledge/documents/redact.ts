@@ -1,11 +1,11 @@
-import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries, Transaction } from '../database/database.ts';
-import { ownIdIn } from '../database/ids.ts';
-import { customerKey } from './confidence/store.ts';
-import { lockDocument } from './documents/lock.ts';
-import { bytesOf, type Content, titleFrom } from './documents/texts.ts';
-import { wordingKey } from './documents/wordingRows.ts';
-import { indexAgain, logChange, writeVersions } from './documents/write.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Queries, Transaction } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
+import { pagesOf } from '../../database/pages.ts';
+import { lockDocument } from './lock.ts';
+import { bytesOf, type Content, titleFrom } from './texts.ts';
+import { wordingKey } from './wordingRows.ts';
+import { indexAgain, logChange, writeVersions } from './write.ts';
 
 /**
  * Takes a customer's words, name and number out of the documents. The merchant's own answers stay. A title that is the
@@ -23,8 +23,6 @@ export interface Theirs {
 
 /** The text without name and number. */
 export type Redact = (text: string) => string;
-
-const ERASED = '…';
 
 /** Two texts with the same key are the same question. */
 export const questionKey = (question: string): string => wordingKey(titleFrom(question));
@@ -141,8 +139,6 @@ async function redactVersions(
   return isRewritten;
 }
 
-const PAGE = 20;
-
 interface Texts {
   id: number;
   title: string;
@@ -154,17 +150,17 @@ export async function* documentTexts(
   queries: Queries,
   merchantId: MerchantId,
 ): AsyncGenerator<{ id: number; texts: string[] }> {
-  for (let last = 0; ; ) {
-    const documents = await queries.all<Texts>(
-      `select id, title, body from documents where merchant_id = $1 and id > $2 order by id limit ${PAGE}`,
-      [merchantId, last],
-    );
+  for await (const documents of pagesOf<Texts>(
+    queries,
+    { name: 'documents' },
+    merchantId,
+    'id, title, body',
+    20,
+  )) {
     const ids = documents.map(({ id }) => id);
     const older = Map.groupBy(await olderTexts(queries, merchantId, ids), ({ id }) => id);
     for (const document of documents)
       yield { id: document.id, texts: listOf([document, ...(older.get(document.id) ?? [])]) };
-    if (documents.length < PAGE) return;
-    last = documents.at(-1)!.id;
   }
 }
 
@@ -199,93 +195,4 @@ export const readDocument = (queries: Queries, merchantId: MerchantId, id: numbe
 export async function textsOf(queries: Queries, merchantId: MerchantId, id: number): Promise<string[]> {
   const document = await readDocument(queries, merchantId, id);
   return document ? listOf([{ id, ...document }, ...(await olderTexts(queries, merchantId, [id]))]) : [];
-}
-
-/** Titles of documents and wordings that were removed before. */
-export async function redactRemovals(
-  queries: Queries,
-  merchantId: MerchantId,
-  redact: Redact,
-  pause: () => Promise<void> | undefined = () => undefined,
-): Promise<void> {
-  const rows = await queries.all<{ id: number; title: string }>(
-    'select id, title from knowledge_removals where merchant_id = $1 order by id',
-    [merchantId],
-  );
-  for (const { id, title } of rows) {
-    const without = redact(title);
-    if (without !== title)
-      await queries.run('update knowledge_removals set title = $3 where merchant_id = $1 and id = $2', [
-        ...[merchantId, id, without],
-      ]);
-    await pause();
-  }
-}
-
-const RECOGNITIONS_PAGE = 500;
-
-/** What the assistant answered by itself: that it did, and whether it was right, still counts. */
-export async function redactRecognitions(
-  database: Database,
-  merchantId: MerchantId,
-  {
-    conversationIds,
-    phones,
-    references,
-  }: Record<'phones' | 'references', string[]> & { conversationIds: number[] },
-  redact: Redact,
-  pause: () => Promise<void>,
-): Promise<void> {
-  for (const conversationId of conversationIds) {
-    for (let count = RECOGNITIONS_PAGE; count === RECOGNITIONS_PAGE; await pause()) {
-      const rows = await database.all<{ id: number }>(
-        `select id from recognitions where merchant_id = $1 and conversation_id = $2 and conversation_id is not null
-          limit ${RECOGNITIONS_PAGE}`,
-        [merchantId, conversationId],
-      );
-      count = rows.length;
-      const ids = rows.map(({ id }) => id);
-      if (count > 0)
-        await database.run(
-          `update recognitions set question = $3, conversation_id = null where ${ownIdIn(database, '$1', '$2')}`,
-          [merchantId, ids, ERASED],
-        );
-    }
-  }
-  const keys = new Set<string | null>(
-    [...phones, ...references].map((customer) => customerKey(merchantId, customer)),
-  );
-  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-    const rows = await database.all<{
-      id: number;
-      question: string | null;
-      key: string | null;
-      of: number | null;
-    }>(
-      `select id, question, customer_key as key, conversation_id as of from recognitions
-        where merchant_id = $1 and kind = 'known' and id < $2 order by id desc limit ${RECOGNITIONS_PAGE}`,
-      [merchantId, before],
-    );
-    const theirs: number[] = [];
-    for (const { id, question, key, of } of rows) {
-      if (question === null || question === ERASED) continue;
-      // An earlier version did not note who asked: it may have been this person.
-      const isUnknown = key === null && of === null;
-      const without = isUnknown || keys.has(key) ? ERASED : redact(question);
-      if (without === ERASED) theirs.push(id);
-      else if (without !== question)
-        await database.run('update recognitions set question = $3 where merchant_id = $1 and id = $2', [
-          ...[merchantId, id, without],
-        ]);
-      await pause();
-    }
-    if (theirs.length > 0)
-      await database.run(
-        `update recognitions set question = $3, customer_key = '' where ${ownIdIn(database, '$1', '$2')}`,
-        [merchantId, theirs, ERASED],
-      );
-    if (rows.length < RECOGNITIONS_PAGE) return;
-    before = rows.at(-1)!.id;
-    await pause();
-  }
 }

@@ -3,9 +3,8 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Transaction } from '../database/database.ts';
 import { lastOwner, userNotFound } from '../errors.ts';
 import { revokeMachineKey } from './machineKeys/store.ts';
-import { removeResets, removeResetsMadeBy } from './passwords/reset.ts';
+import { removeResets } from './passwords/reset.ts';
 import { endSessionsOf } from './sessions/store.ts';
-import { removeInvitesOf } from './team/invites.ts';
 import { hasOtherOwner, isActiveOwner, lockTeam } from './team/members.ts';
 
 /** Nobody of this merchant can sign in any more, and no key works. */
@@ -29,46 +28,34 @@ export async function disableTeam(tx: Transaction, merchantId: MerchantId, at: D
 /** The name that histories show instead. */
 export const FORMER = 'A former colleague';
 
-interface DeletedUser {
-  id: number;
+interface LeavingUser {
   merchant_id: MerchantId | null;
   name: string;
 }
 
 /**
- * Takes away everything that is about a person: name, address, password, factors and sessions. The row stays, so that
- * histories can say that it was somebody who has left.
+ * Nobody can sign in with this account any more, and nothing says whose it was. The row stays, so that histories can say
+ * that it was somebody who has left.
  */
-export async function deletePerson(
+export async function closeAccount(
   tx: Transaction,
   userId: number,
   { who, at }: { who: Who; at: Date },
-): Promise<DeletedUser> {
+): Promise<LeavingUser> {
   const user = await tx.one<
-    DeletedUser & { role: 'owner' | 'user'; disabled_at: string | null; email: string }
+    LeavingUser & { role: 'owner' | 'user'; disabled_at: string | null; email: string }
   >(
     'select id, merchant_id, name, role, disabled_at, email from users where id = $1 and deleted_at is null',
     [userId],
   );
   if (!user) throw userNotFound();
-  const { merchant_id: merchantId } = user;
+  const { merchant_id: merchantId, email } = user;
   if (merchantId !== null) {
     await lockTeam(tx, merchantId);
     if (isActiveOwner(user) && !(await hasOtherOwner(tx, merchantId, userId))) throw lastOwner();
-    await removeInvitesOf(tx, merchantId, userId);
-    await tx.run('delete from invites where merchant_id = $1 and email = $2', [merchantId, user.email]);
+    await tx.run('delete from invites where merchant_id = $1 and email = $2', [merchantId, email]);
   }
   await endSessionsOf(tx, userId, at);
-  await removeResetsMadeBy(tx, userId);
-  for (const table of [
-    'totp_secrets',
-    'recovery_codes',
-    'passkeys',
-    'sign_in_places',
-    'password_resets',
-    'sessions',
-  ])
-    await tx.run(`delete from ${table} where user_id = $1`, [userId]);
   await tx.run(
     `update users set name = $2, email = $3, email_key = $3, password_hash = '', role = 'user', second_factor_at = null,
         disabled_at = coalesce(disabled_at, $4), deleted_at = $4
@@ -76,7 +63,7 @@ export async function deletePerson(
     [userId, FORMER, `deleted-${userId}`, at.toISOString()],
   );
   await recordEvent(tx, { what: 'user.deleted', merchantId, who, at, about: { user_id: userId } });
-  return { id: userId, merchant_id: merchantId, name: user.name };
+  return { merchant_id: merchantId, name: user.name };
 }
 
 /** Whether somebody else of the merchant has the same name. */

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Engine, Queries, Transaction } from '../database/database.ts';
-import { inSelect, ownIdIn } from '../database/ids.ts';
-import { cancel } from './queue/control/cancel.ts';
-import { removeDeliveries } from './queue/endpointEvents.ts';
-import { lockLanes, releaseAndRecord } from './queue/release.ts';
-import { ENDPOINT, NEVER, NO_NOTIFICATION, TAKEN_BACK } from './queue/table.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
+import { inSelect, ownIdIn } from '../../database/ids.ts';
+import { bytesSql } from '../../database/tables.ts';
+import { DELIVERIES } from '../tables.ts';
+import { cancel } from './control/cancel.ts';
+import { removeDeliveries } from './endpointEvents.ts';
+import { lockLanes, releaseAndRecord } from './release.ts';
+import { ENDPOINT, NEVER, TAKEN_BACK } from './table.ts';
 
-/** Removes a customer's messages, and the number wherever this feature has it. */
+/** A customer's messages, and the number wherever this feature has it. */
 
 /** In one transaction. A customer with more open messages is rare, and no worker claims the rest: see `isNotErased`. */
 const CANCELLED_MAX = 1000;
@@ -44,20 +46,9 @@ export interface ErasedDeliveries {
   count: number;
   recipients: string[];
   channelIds: string[];
-  /** The texts of messages that somebody wrote without a question. */
-  written: string[];
+  /** What they took of the merchant's storage. */
+  bytes: number;
 }
-
-const KEYS: Readonly<Record<Engine, string>> = {
-  sqlite: 'select value from json_each($2)',
-  postgres: 'select json_array_elements_text(cast($2 as json))',
-};
-
-/** Without the plus SQLite reads all of the merchant's messages on test phones. */
-const OF_MERCHANT: Readonly<Record<Engine, string>> = {
-  sqlite: '+merchant_id = $1',
-  postgres: 'merchant_id = $1',
-};
 
 /**
  * Removes messages of one conversation, also from test phones. One that is being sent stays until that is over: its
@@ -71,11 +62,11 @@ export async function eraseDeliveries(
 ): Promise<ErasedDeliveries> {
   const time = at.toISOString();
   await lockLanes(tx, merchantId);
-  const rows = await tx.run<Removed & { notification_id: number; content: string }>(
+  const rows = await tx.run<Removed & { bytes: number }>(
     `delete from deliveries where merchant_id = $1 and (state <> 'sending' or due_at <= $3) and id in (
         select id from deliveries where merchant_id = $1 and conversation_id = $2 and endpoint_id = 0
           and (state <> 'sending' or due_at <= $3) order by created_at, id limit $4)
-      returning id, key, recipient, mode, channel_id, notification_id, content`,
+      returning id, key, recipient, mode, channel_id, ${bytesSql(DELIVERIES)} as bytes`,
     [merchantId, conversationId, time, limit],
   );
   if (rows.length > 0) {
@@ -83,10 +74,10 @@ export async function eraseDeliveries(
       merchantId,
       rows.map(({ id }) => id),
     ]);
-    await tx.run(
-      `delete from simulator_messages where ${OF_MERCHANT[tx.engine]} and ${inSelect(tx.engine, 'delivery_key', KEYS[tx.engine])}`,
-      [merchantId, JSON.stringify(rows.map(({ key }) => key))],
-    );
+    await tx.run(`delete from simulator_messages where ${ownIdIn(tx, '$1', '$2', 'delivery_key', 'text')}`, [
+      merchantId,
+      rows.map(({ key }) => key),
+    ]);
     // Somebody else may have the same number: their next message is no longer blocked.
     await releaseAndRecord(tx, merchantId, { lanes: lanesOf(rows), events: [], dueAt: NEVER, at });
   }
@@ -94,9 +85,7 @@ export async function eraseDeliveries(
     count: rows.length,
     recipients: [...new Set(rows.map(({ recipient }) => recipient))],
     channelIds: [...new Set(rows.flatMap(({ channel_id }) => channel_id ?? []))],
-    written: rows
-      .filter(({ notification_id }) => notification_id === NO_NOTIFICATION)
-      .map(({ content }) => content),
+    bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
   };
 }
 
@@ -153,22 +142,6 @@ export interface KnownUntil {
   until: Date;
 }
 
-/** Removes messages on a test phone, and returns how many: if that is the limit, there may be more. */
-export async function eraseTestPhone(
-  queries: Queries,
-  merchantId: MerchantId,
-  { phone, until }: KnownUntil,
-  limit: number,
-): Promise<number> {
-  const rows = await queries.run(
-    `delete from simulator_messages where ${OF_MERCHANT[queries.engine]} and id in (
-        select id from simulator_messages where merchant_id = $1 and phone = $2 and at <= $4 order by id limit $3)
-      returning id`,
-    [merchantId, phone, limit, until.toISOString()],
-  );
-  return rows.length;
-}
-
 /** That somebody was reached today still counts towards the daily limit, but no longer who. */
 export async function forgetReached(
   tx: Transaction,
@@ -214,4 +187,21 @@ export async function forgetWindows(
 /** What is known about the webhook endpoints of a merchant that is deleted. */
 export async function removeStopsOf(tx: Transaction, merchantId: MerchantId): Promise<void> {
   await tx.run(`delete from channel_stops where channel_id like $1`, [`${ENDPOINT}:${merchantId}:%`]);
+}
+
+/** The numbers that messages of these conversations went to, and their channels. */
+export async function findReached(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationIds: readonly number[],
+): Promise<{ phones: string[]; channelIds: string[] }> {
+  const rows = await queries.all<{ recipient: string; channel_id: string | null }>(
+    `select distinct recipient, channel_id from deliveries
+      where ${ownIdIn(queries, '$1', '$2', 'conversation_id')} and endpoint_id = 0`,
+    [merchantId, conversationIds],
+  );
+  return {
+    phones: [...new Set(rows.map(({ recipient }) => recipient))],
+    channelIds: [...new Set(rows.flatMap(({ channel_id }) => channel_id ?? []))],
+  };
 }
