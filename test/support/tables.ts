@@ -34,5 +34,6 @@ export const TABLES: Record<string, readonly string[]> = {
   webhooks: ['webhook_endpoints'],
   alerts: ['vapid_keys', 'push_subscriptions', 'alert_settings', 'alert_logs'],
   mail: ['mails'],
+  jobs: ['job_leases'],
   database: ['schema_migrations', 'background_changes', 'sending_hold'],
 };
