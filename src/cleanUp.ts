@@ -19,6 +19,8 @@ import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
 import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
 import { EXPIRING_REACHED, removeOldDeliveries, type StoredTexts } from './delivery/retention.ts';
 import { expiringEvents } from './events/log.ts';
+import type { Job } from './jobs/job.ts';
+import { EXPIRING_LEASES } from './jobs/leases.ts';
 import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { EXPIRING_REMOVALS } from './knowledge/documents/removals.ts';
 import { EXPIRING_MAILS } from './mail/queue.ts';
@@ -28,6 +30,18 @@ import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { EXPIRING_STATISTICS } from './notifications/progress/weeks.ts';
 import { removeOldNotifications } from './notifications/retention.ts';
 import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
+
+/** One process does it for all. */
+export const cleanUpRegularly = (database: Database, config: Config, log: Logger): Job => ({
+  name: 'clean-up',
+  purpose: 'remove what has expired',
+  everyMs: 10 * 60_000,
+  lease: true,
+  async run(_key, { at, signal }) {
+    await cleanUp(database, config, log, at, signal);
+    return 'done';
+  },
+});
 
 /**
  * Each table separately: if one fails, the others continue. Several processes may clean up at the same time. If it is
@@ -59,6 +73,7 @@ export async function cleanUp(
     EXPIRING_REACHED,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,
+    EXPIRING_LEASES,
     ...unlessForEver(kept.audit, expiringAudit),
     ...unlessForEver(kept.messages, expiringMessages),
   ]) {

@@ -14,7 +14,6 @@ import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
 import { type ListenFailure, listenError } from '../listenError.ts';
 import { createLogger } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
-import { releaseAnswers } from '../notifications/answers/release.ts';
 import { observe } from '../observe.ts';
 import { logProcessEvents } from '../processOutput.ts';
 import { VERSION } from '../version.ts';
@@ -61,34 +60,25 @@ async function work(opened: Database, config: Config): Promise<number> {
     let attempts = 0;
     const { embeddings } = config;
     const onFailed = reportFailures(log, metrics.failed);
-    const background = startBackground({
-      config,
-      database,
-      vault,
-      channels,
-      embed: embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding }),
-      onAttempt(channel, outcome, code) {
-        attempts += 1;
-        metrics.attempt(channel, outcome, code);
-        log.debug({ channel, outcome, code }, 'attempt');
+    const background = startBackground(
+      {
+        ...{ config, database, vault, channels, metrics, onFailed, tracer, log, now },
+        outbox: createOutbox(database, config, onFailed),
+        embed: embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding }),
+        onAttempt(channel, outcome, code) {
+          attempts += 1;
+          metrics.attempt(channel, outcome, code);
+          log.debug({ channel, outcome, code }, 'attempt');
+        },
       },
-      onFailed,
-      tracer,
-      log,
-      now,
-    });
-    const releasing = releaseAnswers({
-      database,
-      outbox: createOutbox(database, config, onFailed),
-      log,
-      now,
-    });
+      'worker',
+    );
     for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
     log.info({ channel: config.channel.name }, 'sending messages');
     log.flush();
     log.info({ signal: await stopSignal }, 'stopping');
     keyFollower.stop();
-    await Promise.all([releasing.stop(), background.stop()]);
+    await background.stop();
     log.info({ attempts }, 'stopped');
     return attempts;
   } finally {

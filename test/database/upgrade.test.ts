@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { SENDING } from '../../src/background.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/log.ts';
 import { openServer, type Server } from '../../src/server.ts';
@@ -100,7 +101,7 @@ onEachEngine('a filled database of version 0.1.0', (engine) => {
     await server.close();
     const config = readConfig({ ...env, PORT: '0' });
     server = await openServer(config, createLogger({ logLevel: 'error', logPretty: false }), now);
-    await server.background!.worker.idle();
+    await server.background.idle(SENDING);
     const sent = meta.accepted.map(({ to, content }) => ({ to, content }));
     for (const to of new Set(old.queued.map((message) => message.to))) {
       const own = ({ to: recipient }: { to: string }) => recipient === to;

@@ -5,6 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SENDING } from '../../src/background.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import type { Database, Engine } from '../../src/database/database.ts';
 import { createLogger } from '../../src/log.ts';
@@ -163,7 +164,7 @@ export async function startDeskbell(
   const log = createLogger({ ...config, logPretty: false }, { write: (line) => logged.push(line) });
 
   const allSent = async () => {
-    await Promise.all([server.background?.worker.idle(), server.background?.mailSender?.idle()]);
+    await server.background.idle(SENDING);
   };
   const clock = createClock(allSent);
   const server = await openServer(config, log, clock.now, options);
