@@ -10,6 +10,7 @@ import { reportFailures } from '../delivery/failures.ts';
 import { createOutbox } from '../delivery/queue/enqueue.ts';
 import { readFigures } from '../figures.ts';
 import { metricsServer } from '../http/metrics.ts';
+import type { JobHealth, Runner } from '../jobs/runner.ts';
 import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
 import { type ListenFailure, listenError } from '../listenError.ts';
 import { createLogger } from '../log.ts';
@@ -50,9 +51,10 @@ async function work(opened: Database, config: Config): Promise<number> {
   const observed = await observe({ config, database: opened, metrics, log, now, role: 'worker' });
   const { database, tracer } = observed;
   let watching: Awaited<ReturnType<typeof serveMetrics>>;
+  let background: Runner | undefined;
   try {
     // Before it sends anything: a worker that nobody can watch must not start.
-    watching = await serveMetrics(database, config, metrics, now);
+    watching = await serveMetrics(database, config, metrics, now, () => background?.health());
     const vault = await openFittingVault(database, config);
     const keyFollower = await followKeyChange({ database, vault, log });
     await refuseIfSpreadMeanwhile(database);
@@ -60,7 +62,7 @@ async function work(opened: Database, config: Config): Promise<number> {
     let attempts = 0;
     const { embeddings } = config;
     const onFailed = reportFailures(log, metrics.failed);
-    const background = startBackground(
+    background = startBackground(
       {
         ...{ config, database, vault, channels, metrics, onFailed, tracer, log, now },
         outbox: createOutbox(database, config, onFailed),
@@ -91,15 +93,17 @@ async function work(opened: Database, config: Config): Promise<number> {
 }
 
 /** `/metrics` and `/healthz`, if METRICS_PORT is set. */
-async function serveMetrics(database: Database, config: Config, metrics: Metrics, now: () => Date) {
+async function serveMetrics(
+  database: Database,
+  config: Config,
+  metrics: Metrics,
+  now: () => Date,
+  jobs: () => JobHealth[] | undefined,
+) {
   const { host, metricsPort: port } = config;
   if (port === undefined) return undefined;
-  const own = metricsServer({
-    ...config,
-    metrics,
-    database,
-    readFigures: () => readFigures(database, config, now()),
-  });
+  const figures = () => readFigures(database, config, now());
+  const own = metricsServer({ ...config, metrics, database, readFigures: figures }, jobs);
   try {
     await own.listen({ host, port });
   } catch (error) {

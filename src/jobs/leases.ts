@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database, Queries } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 
-/** Who does a job at the moment: the only SQL on job_leases. */
+/** Who does a job at the moment, and what fails: the only SQL on job_leases. */
 
 /** If a process dies, another one goes on after this time. */
 const LEASE_MS = 90_000;
@@ -58,14 +58,35 @@ export async function takeLease(
   };
 }
 
-/** The jobs that have failed for so long. For `doctor`. */
+/** For a job without a lease: only `doctor` reads it. */
+export async function noteFailure(
+  queries: Queries,
+  job: string,
+  key: string,
+  { since, until }: { since: Date; until: Date },
+): Promise<void> {
+  await queries.run(
+    `insert into job_leases (job, key, holder, until, failing_since) values ($1, $2, '', $3, $4)
+      on conflict (job, key) do update set until = excluded.until returning job`,
+    [job, key, until.toISOString(), since.toISOString()],
+  );
+}
+
+export async function forgetFailure(queries: Queries, job: string, key: string): Promise<void> {
+  await queries.run('delete from job_leases where job = $1 and key = $2 returning job', [job, key]);
+}
+
+const FAILING_MAX = 10;
+
+/** What fails, longest ago first. What nobody has tried for an hour is left out: it is no longer due. */
 export const listFailing = (
   queries: Queries,
-  before: Date,
+  at: Date,
 ): Promise<{ job: string; key: string; failing_since: string }[]> =>
   queries.all(
-    'select job, key, failing_since from job_leases where failing_since <= $1 order by failing_since limit 10',
-    [before.toISOString()],
+    `select job, key, failing_since from job_leases where failing_since is not null and until > $1
+      order by failing_since limit ${FAILING_MAX}`,
+    [new Date(at.getTime() - 60 * 60_000).toISOString()],
   );
 
 /** Of merchants that are gone. */

@@ -1,7 +1,8 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Database, DatabaseUnavailable } from '../database/database.ts';
 import { type Job, type JobKey, pauseEnd, type Result, SERVICE, Unavailable } from './job.ts';
-import { takeLease } from './leases.ts';
+import { forgetFailure, noteFailure, takeLease } from './leases.ts';
 
 export interface RunnerParts {
   database: Database;
@@ -148,7 +149,11 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
   /** One turn after another, until nothing is due. */
   async function work(): Promise<void> {
     try {
-      for (let key = await take(); key; key = await take()) await turn(key);
+      for (let key = await take(); key; key = await take()) {
+        await turn(key);
+        // With SQLite, awaiting a statement does not let anything else happen.
+        await nextTurn();
+      }
     } catch (err) {
       pauseAll(err);
     }
@@ -217,19 +222,24 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
       const result = await runOne(key, name);
       works();
       resting.delete(name);
-      failingSince.delete(name);
+      if (failingSince.delete(name) && !job.lease)
+        await forgetFailure(database, job.name, name).catch(() => {});
       if (result === 'more') [lookAgain, hasMore, changes] = [true, true, changes + 1];
       else if (result instanceof Date) resting.set(name, result.getTime());
       else if (typeof result === 'object') nextInMs = Math.min(nextInMs, Math.max(result.againInMs, 5));
     } catch (err) {
       failed = true;
       if (stopping.aborted) return;
-      if (!job.due || err instanceof DatabaseUnavailable || err instanceof Unavailable) throw err;
-      logFailure(err, key);
-      // What is logged at each attempt is seen, and the pauses grow.
+      if (err instanceof DatabaseUnavailable || err instanceof Unavailable) throw err;
       const sinceMs = failingSince.get(name) ?? now().getTime();
       failingSince.set(name, sinceMs);
-      resting.set(name, pauseEnd(sinceMs, now(), job.pauseMs).getTime());
+      const until = pauseEnd(sinceMs, now(), job.pauseMs);
+      if (!job.lease)
+        await noteFailure(database, job.name, name, { since: new Date(sinceMs), until }).catch(() => {});
+      if (!job.due) throw err;
+      // At each attempt, because the pauses grow.
+      logFailure(err, key);
+      resting.set(name, until.getTime());
     } finally {
       const others = busy.get(key.merchant_id)! - 1;
       if (others > 0) busy.set(key.merchant_id, others);
@@ -250,8 +260,8 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
     const signal = AbortSignal.any([stopping, lease.lost]);
     try {
       const result = await job.run(key, { at: now(), signal, failed });
-      // Whoever looks first does it the next time.
-      await lease.end(job.due ? undefined : { until: new Date(now().getTime() + job.everyMs) });
+      // Whoever looks first does it the next time. A little earlier: no two timers are equally fast.
+      await lease.end(job.due ? undefined : { until: new Date(now().getTime() + 0.9 * job.everyMs) });
       return result;
     } catch (err) {
       const since = lease.failingSince ?? now().toISOString();
@@ -268,7 +278,7 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
     succeededAt = now();
   }
 
-  /** Logged once, until it works again. The outage of the database is logged by one job for all. */
+  /** Logged once, until it works again. An outage of the database is logged by one job for all. */
   function pauseAll(err: unknown): void {
     page = [];
     isOver = true;
@@ -279,7 +289,7 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
       const atMs = now().getTime();
       unavailable.untilMs = Math.max(pauseEnd(sinceMs, now(), job.pauseMs).getTime(), atMs + err.atLeastMs);
     } else if (err instanceof DatabaseUnavailable) {
-      if (away.size === 0) log.warn(whatOf(err), `cannot ${job.purpose}; will retry`);
+      if (away.size === 0) log.warn({ err, job: job.name }, 'jobs cannot use the database; will retry');
       away.add(job.name);
     } else if (isNew) log.warn({ ...whatOf(err), job: job.name }, `cannot ${job.purpose}; will retry`);
   }
@@ -305,7 +315,7 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
       const before = changes;
       look();
       await running();
-      if (unavailable) await new Promise((resolve) => setTimeout(resolve, IDLE_CHECK_MS));
+      if (unavailable) await sleep(IDLE_CHECK_MS);
       return changes === before && unavailable === undefined;
     },
     health: () => ({

@@ -49,6 +49,7 @@ const NOT_EXPORTED: Record<string, string> = {
   ...{ revocations: OPERATORS, used_challenges: OPERATORS, vapid_keys: OPERATORS },
   schema_migrations: OPERATORS,
   background_changes: OPERATORS,
+  job_leases: OPERATORS,
   sending_hold: OPERATORS,
   alert_settings: PERSONAL,
 };

@@ -103,7 +103,7 @@ const READS_ACROSS: Readonly<Record<string, string>> = {
   'src/delivery/channels/settings.ts': 'the channels of all merchants, read once',
   'src/mail/queue.ts': 'how many mails somebody got from all merchants, and what is due: by an index',
   // In the background.
-  'src/alerts/mails.ts writeDueMails': 'looks for alert mails that are due',
+  'src/alerts/mails.ts due': 'looks for alert mails that are due',
   'src/alerts/positions.ts listDue': 'looks for alert logs with new events',
   'src/cleanUp.ts cleanUp': 'looks for merchants with expired rows, and removes those of one after another',
   'src/conversations/erase.ts': 'a customer who is erased may be known to several merchants',
@@ -114,7 +114,7 @@ const READS_ACROSS: Readonly<Record<string, string>> = {
   'src/delivery/queue/noticed.ts listUnnoticed': 'the delivery worker looks for messages that need attention',
   'src/delivery/queue/release.ts': 'when sending goes on: the queues that have waited',
   'src/delivery/queue/statuses.ts': 'what WhatsApp reports names no merchant',
-  'src/erasure/store.ts takeErasure': 'looks for erasures that are due',
+  'src/erasure/store.ts listDue': 'looks for erasures that are due',
   'src/events/log.ts': 'looks for merchants with many or old events without a position',
   'src/knowledge/confidence/store.ts removeOldOutcomes': 'goes from merchant to merchant',
   'src/knowledge/embeddings/store.ts': 'looks for merchants whose documents need vectors, and counts them',
