@@ -4,7 +4,7 @@ import type { Job, JobKey } from '../jobs/job.ts';
 import { type LoggedEvent, lastPosition, numberBatch, readEvents } from './log.ts';
 
 /** Something that reads a merchant's events from a position of its own: a webhook endpoint, or the alerts. */
-export interface Follower {
+interface Follower {
   position: number;
   /** How many events it can take now. */
   room: number;

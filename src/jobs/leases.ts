@@ -8,12 +8,11 @@ import type { Expiring } from '../database/expiry.ts';
 const LEASE_MS = 90_000;
 const RENEW_EVERY_MS = LEASE_MS / 4;
 
-export interface Lease {
-  failingSince: string | null;
+interface Lease {
   /** Aborted when another process has it. */
   lost: AbortSignal;
-  /** Nobody takes it before `until`. Absent: it is done. */
-  end(next?: { until: Date; failingSince?: string }): Promise<void>;
+  /** Nobody takes it before `until`: now, without it. */
+  end(until?: Date): Promise<void>;
 }
 
 /** Undefined if somebody has it, or its time has not come. It is renewed until it ends. */
@@ -23,42 +22,35 @@ export async function takeLease(
   key: string,
   now: () => Date,
 ): Promise<Lease | undefined> {
-  const holder = randomUUID();
-  const untilOf = () => new Date(now().getTime() + LEASE_MS).toISOString();
-  const [row] = await database.run<{ failing_since: string | null }>(
+  const own = [job, key, randomUUID()] as const;
+  const leaseEnd = () => new Date(now().getTime() + LEASE_MS);
+  const taken = await database.run(
     `insert into job_leases (job, key, holder, until) values ($1, $2, $3, $4)
       on conflict (job, key) do update set holder = excluded.holder, until = excluded.until
-        where job_leases.until <= $5 returning failing_since`,
-    [job, key, holder, untilOf(), now().toISOString()],
+        where job_leases.until <= $5 returning job`,
+    [...own, leaseEnd().toISOString(), now().toISOString()],
   );
-  if (!row) return undefined;
+  if (taken.length === 0) return undefined;
   const lost = new AbortController();
-  const update = async (until: string, failingSince: string | null) => {
-    const rows = await database.run(
-      `update job_leases set until = $4, failing_since = $5
-        where job = $1 and key = $2 and holder = $3 returning job`,
-      [job, key, holder, until, failingSince],
+  const hold = async (until: Date) => {
+    const held = await database.run(
+      'update job_leases set until = $4 where job = $1 and key = $2 and holder = $3 returning job',
+      [...own, until.toISOString()],
     );
-    if (rows.length === 0) lost.abort();
+    if (held.length === 0) lost.abort();
   };
-  const renewing = setInterval(() => {
-    // If the database is away, the next one renews it, or another process takes it.
-    update(untilOf(), row.failing_since).catch(() => {});
-  }, RENEW_EVERY_MS).unref();
+  // If the database is away, the next one renews it, or another process takes it.
+  const renewing = setInterval(() => void hold(leaseEnd()).catch(() => {}), RENEW_EVERY_MS).unref();
   return {
-    failingSince: row.failing_since,
     lost: lost.signal,
-    async end(next) {
+    end(until = now()) {
       clearInterval(renewing);
-      if (next) return update(next.until.toISOString(), next.failingSince ?? null);
-      await database.run('delete from job_leases where job = $1 and key = $2 and holder = $3 returning job', [
-        ...[job, key, holder],
-      ]);
+      return hold(until);
     },
   };
 }
 
-/** For a job without a lease: only `doctor` reads it. */
+/** Nobody who needs a lease tries it again before `until`. `doctor` shows it. */
 export async function noteFailure(
   queries: Queries,
   job: string,
@@ -67,13 +59,18 @@ export async function noteFailure(
 ): Promise<void> {
   await queries.run(
     `insert into job_leases (job, key, holder, until, failing_since) values ($1, $2, '', $3, $4)
-      on conflict (job, key) do update set until = excluded.until returning job`,
+      on conflict (job, key) do update set until = excluded.until,
+        failing_since = coalesce(job_leases.failing_since, excluded.failing_since)
+      returning job`,
     [job, key, until.toISOString(), since.toISOString()],
   );
 }
 
 export async function forgetFailure(queries: Queries, job: string, key: string): Promise<void> {
-  await queries.run('delete from job_leases where job = $1 and key = $2 returning job', [job, key]);
+  await queries.run('update job_leases set failing_since = null where job = $1 and key = $2 returning job', [
+    job,
+    key,
+  ]);
 }
 
 const FAILING_MAX = 10;
@@ -89,5 +86,5 @@ export const listFailing = (
     [new Date(at.getTime() - 60 * 60_000).toISOString()],
   );
 
-/** Of merchants that are gone. */
+/** Nobody has worked there for a day. */
 export const EXPIRING_LEASES: Expiring = { table: 'job_leases', column: 'until', keptMs: 24 * 60 * 60_000 };

@@ -92,17 +92,14 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
   const resting = new Map<string, number>();
   const failingSince = new Map<string, number>();
   const { wakes = [], inFlight = new Set() } = job;
-  let page: readonly JobKey[] = [];
-  let after: JobKey | undefined;
-  let isOver = true;
+  /** The lanes share it. Undefined when it has come to an end. */
+  let turns: AsyncGenerator<JobKey> | undefined;
   let lookAgain = false;
   /** How long a look that found nothing to do took. */
   let lookMs = 0;
-  let lookedAt = 0;
   let hasMore = false;
   /** Counts what may have left more to do. */
   let changes = 0;
-  let taking: Promise<unknown> = Promise.resolve();
   let timer: { at: number; clear: () => void } | undefined;
   let nextInMs = job.everyMs;
   /** Since when nothing works. In a pause it does not even look. */
@@ -133,7 +130,7 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
   }
 
   function fillLanes(): void {
-    while (lanes.size < (job.lanes ?? 1) && !stopping.aborted) {
+    while (lanes.size < (job.lanes ?? 1) && canWork()) {
       const lane = work().finally(() => {
         lanes.delete(lane);
         if (lanes.size > 0) return;
@@ -144,12 +141,18 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
       });
       lanes.add(lane);
     }
+    if (lanes.size === 0) lookIn(job.everyMs);
   }
+
+  const canWork = () => !stopping.aborted && now().getTime() >= (unavailable?.untilMs ?? 0);
 
   /** One turn after another, until nothing is due. */
   async function work(): Promise<void> {
     try {
-      for (let key = await take(); key; key = await take()) {
+      for (;;) {
+        turns ??= allTurns();
+        const { value: key, done } = await turns.next();
+        if (done) return;
         await turn(key);
         // With SQLite, awaiting a statement does not let anything else happen.
         await nextTurn();
@@ -159,59 +162,53 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
     }
   }
 
-  /** Lanes take turns one after another, so that each gets another merchant. */
-  function take(): Promise<JobKey | undefined> {
-    const taken = taking.then(next);
-    taking = taken.catch(() => {});
-    return taken;
-  }
-
-  async function next(): Promise<JobKey | undefined> {
-    while (!stopping.aborted && now().getTime() >= (unavailable?.untilMs ?? 0)) {
-      const [key, ...rest] = page;
-      page = rest;
-      if (key) {
-        if ((resting.get(nameOf(key)) ?? 0) > now().getTime()) continue;
-        const turns = busy.get(key.merchant_id) ?? 0;
-        if (turns === (job.lanesOfEach ?? 1)) {
-          foundBusy.add(key.merchant_id);
-          continue;
+  async function* allTurns(): AsyncGenerator<JobKey> {
+    try {
+      while (lookAgain && canWork()) {
+        [lookAgain, hasMore, nextInMs] = [false, false, job.everyMs];
+        for await (const key of dueKeys()) {
+          if (!canWork()) return;
+          if ((resting.get(nameOf(key)) ?? 0) > now().getTime()) continue;
+          const count = busy.get(key.merchant_id) ?? 0;
+          if (count === (job.lanesOfEach ?? 1)) {
+            foundBusy.add(key.merchant_id);
+            continue;
+          }
+          busy.set(key.merchant_id, count + 1);
+          // There may be more.
+          fillLanes();
+          yield key;
         }
-        busy.set(key.merchant_id, turns + 1);
-        if (rest.length > 0) fillLanes();
-        return key;
       }
-      if (isOver) {
-        if (!lookAgain) return undefined;
-        [lookAgain, isOver, hasMore, after] = [false, false, false, undefined];
-        [lookedAt, nextInMs] = [performance.now(), job.everyMs];
-      }
-      await readPage();
+    } finally {
+      turns = undefined;
     }
-    return undefined;
   }
 
-  async function readPage(): Promise<void> {
+  async function* dueKeys(): AsyncGenerator<JobKey> {
     if (!job.due) {
-      [page, isOver] = [[SERVICE], true];
+      yield SERVICE;
       return;
     }
-    page = await job.due({ at: now(), after });
-    if (!unavailable?.isPause) works();
-    isOver = page.length === 0;
-    if (after === undefined) {
-      setDue(!isOver);
-      // Nobody waits any more, or another process has done it.
-      if (isOver) for (const known of [resting, failingSince]) known.clear();
+    const startedAt = performance.now();
+    for (let after: JobKey | undefined; ; ) {
+      const page = await job.due({ at: now(), after });
+      if (after === undefined) setDue(page.length > 0);
+      // A pause ends with a turn that succeeds.
+      if (!unavailable?.isPause || dueSince === undefined) works();
+      if (page.length === 0) break;
+      yield* page;
+      after = page.at(-1);
     }
-    if (isOver) lookMs = hasMore ? 0 : performance.now() - lookedAt;
-    after = page.at(-1);
+    lookMs = hasMore ? 0 : performance.now() - startedAt;
   }
 
   function setDue(isDue: boolean): void {
     if (isDue === (dueSince !== undefined)) return;
     dueSince = isDue ? now() : undefined;
     observer?.due(job.name, dueSince);
+    // Nobody waits any more, or another process has done it.
+    if (!isDue) for (const known of [resting, failingSince]) known.clear();
   }
 
   async function turn(key: JobKey): Promise<void> {
@@ -222,8 +219,7 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
       const result = await runOne(key, name);
       works();
       resting.delete(name);
-      if (failingSince.delete(name) && !job.lease)
-        await forgetFailure(database, job.name, name).catch(() => {});
+      if (failingSince.delete(name)) await forgetFailure(database, job.name, name).catch(() => {});
       if (result === 'more') [lookAgain, hasMore, changes] = [true, true, changes + 1];
       else if (result instanceof Date) resting.set(name, result.getTime());
       else if (typeof result === 'object') nextInMs = Math.min(nextInMs, Math.max(result.againInMs, 5));
@@ -234,8 +230,7 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
       const sinceMs = failingSince.get(name) ?? now().getTime();
       failingSince.set(name, sinceMs);
       const until = pauseEnd(sinceMs, now(), job.pauseMs);
-      if (!job.lease)
-        await noteFailure(database, job.name, name, { since: new Date(sinceMs), until }).catch(() => {});
+      await noteFailure(database, job.name, name, { since: new Date(sinceMs), until }).catch(() => {});
       if (!job.due) throw err;
       // At each attempt, because the pauses grow.
       logFailure(err, key);
@@ -261,13 +256,10 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
     try {
       const result = await job.run(key, { at: now(), signal, failed });
       // Whoever looks first does it the next time. A little earlier: no two timers are equally fast.
-      await lease.end(job.due ? undefined : { until: new Date(now().getTime() + 0.9 * job.everyMs) });
+      await lease.end(job.due ? undefined : new Date(now().getTime() + 0.9 * job.everyMs));
       return result;
     } catch (err) {
-      const since = lease.failingSince ?? now().toISOString();
-      const hasFailed = !(err instanceof Unavailable || stopping.aborted);
-      const next = { until: pauseEnd(Date.parse(since), now(), job.pauseMs), failingSince: since };
-      await lease.end(hasFailed ? next : undefined).catch(() => {});
+      await lease.end().catch(() => {});
       throw err;
     }
   }
@@ -280,8 +272,6 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
 
   /** Logged once, until it works again. An outage of the database is logged by one job for all. */
   function pauseAll(err: unknown): void {
-    page = [];
-    isOver = true;
     const isNew = unavailable === undefined;
     const sinceMs = unavailable?.sinceMs ?? now().getTime();
     unavailable = { sinceMs, untilMs: 0, isPause: err instanceof Unavailable };
