@@ -71,9 +71,6 @@ const JOBS = {
   ],
 } satisfies Record<string, (parts: BackgroundParts) => (Job | undefined)[]>;
 
-/** What `allSent` of a test waits for, and a person who has answered. */
-export const SENDING = ['messages', 'statuses', 'attention', 'webhooks', 'alerts', 'alert mails', 'mails'];
-
 export function startBackground(parts: BackgroundParts, role: 'server' | 'worker'): Runner {
   const isWorker = role === 'worker' || parts.config.worker;
   const jobs: (Job | undefined)[] = [

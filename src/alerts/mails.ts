@@ -72,13 +72,14 @@ export const writeDueMails = (database: Database, mails: MailParts): Job => ({
   async run({ merchant_id, user_id }, { at, failed }) {
     const due = await database.one<Due>(
       `select merchant_id, user_id, mail_due_at, mailed_at, email_after_minutes, quiet_hours from alert_settings
-        where merchant_id = $1 and user_id = $2 and mail_due_at is not null`,
-      [merchant_id, user_id!],
+        where merchant_id = $1 and user_id = $2 and mail_due_at <= $3`,
+      [merchant_id, user_id!, at.toISOString()],
     );
+    if (!due) return 'done';
     try {
-      if (due) await checkMail(database, mails, due, at);
+      await checkMail(database, mails, due, at);
     } catch (err) {
-      await putOff(database, due!, at);
+      await putOff(database, due, at);
       failed(err, { merchant_id });
     }
     return 'more';

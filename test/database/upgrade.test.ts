@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { SENDING } from '../../src/background.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/log.ts';
 import { openServer, type Server } from '../../src/server.ts';
 import { run } from '../support/command.ts';
 import type { TestDatabase } from '../support/databases.ts';
-import { call, NOTIFICATIONS, onEachEngine } from '../support/server.ts';
+import { call, NOTIFICATIONS, onEachEngine, SENDING } from '../support/server.ts';
 import { type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.ts';
 import { createOldDatabase, type OldVersion } from '../support/upgrades/database.ts';
 

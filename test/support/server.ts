@@ -5,7 +5,6 @@ import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SENDING } from '../../src/background.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import type { Database, Engine } from '../../src/database/database.ts';
 import { createLogger } from '../../src/log.ts';
@@ -96,6 +95,9 @@ export function useOwners(deskbell: Deskbell): { aurora: string; borealis: strin
 }
 
 export const redisUrl = process.env.TEST_REDIS_URL;
+
+/** The jobs after which everything is sent. */
+export const SENDING = ['messages', 'statuses', 'attention', 'webhooks', 'alerts', 'alert mails', 'mails'];
 
 /** Declares the same tests for each engine. */
 export function onEachEngine(title: string, tests: (engine: Engine) => void): void {
