@@ -10,3 +10,5 @@ create table job_leases (
   failing_since text,
   primary key (job, key)
 );
+
+create index job_leases_until on job_leases (until);

@@ -279,7 +279,8 @@ function startJob(job: Job, { database, log, now, observer, stopping, away }: Sh
       const atMs = now().getTime();
       unavailable.untilMs = Math.max(pauseEnd(sinceMs, now(), job.pauseMs).getTime(), atMs + err.atLeastMs);
     } else if (err instanceof DatabaseUnavailable) {
-      if (away.size === 0) log.warn({ err, job: job.name }, 'jobs cannot use the database; will retry');
+      if (away.size === 0)
+        log.warn({ ...whatOf(err), job: job.name }, 'jobs cannot use the database; will retry');
       away.add(job.name);
     } else if (isNew) log.warn({ ...whatOf(err), job: job.name }, `cannot ${job.purpose}; will retry`);
   }

@@ -34,6 +34,7 @@ const OUTSIDE_REQUESTS: Readonly<Record<string, readonly string[]>> = {
     'src/cli/checks.ts',
     'src/delivery/channels/settings.ts merchantsWithOwnChannel',
     'src/delivery/queue/state.ts countOpen',
+    'src/jobs/leases.ts listFailing',
     'src/delivery/queue/state.ts mostOpen',
     'src/delivery/queue/state.ts readQueueState',
     'src/mail/queue.ts countQueuedMails',
@@ -65,6 +66,7 @@ const SCANS: Readonly<Record<string, string>> = {
   'src/merchants/delete.ts listDeleting': 'a partial index of merchants that are being deleted',
   // Commands about one merchant.
   'src/erasure/store.ts countErasures': 'a row per erasure that is not finished',
+  'src/erasure/store.ts takeErasure': 'a row per erasure that is not finished',
   'src/exportPeople.ts': 'what one person has, among the rows of their merchant',
   // Metrics.
   'src/delivery/queue/state.ts readQueueAges': 'the first row of an index for each queue',
