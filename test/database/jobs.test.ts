@@ -10,7 +10,7 @@ import { createLogger } from '../../src/log.ts';
 import { onEachEngine, useDeskbell } from '../support/server.ts';
 import { until } from '../support/shops.ts';
 
-const [ONE, TWO, THREE] = [1, 2, 3] as [MerchantId, MerchantId, MerchantId];
+const [ONE, TWO] = [1, 2] as [MerchantId, MerchantId];
 
 onEachEngine('a job', (engine) => {
   const deskbell = useDeskbell(engine, { WORKER: 'false' });
@@ -52,7 +52,7 @@ onEachEngine('a job', (engine) => {
     wakes: ['test_chores'],
     async due({ after }) {
       if (isAway) throw new DatabaseUnavailable('away');
-      const sql = 'select merchant_id from chores where merchant_id > $1 order by merchant_id limit 10';
+      const sql = 'select merchant_id from chores where merchant_id > $1 order by merchant_id limit 2';
       return merchantsOf(await database.all(sql, [after?.merchant_id ?? 0]));
     },
     async run({ merchant_id }, { signal }) {
@@ -91,21 +91,20 @@ onEachEngine('a job', (engine) => {
   it('works for several merchants at the same time, for each one thing at a time', async () => {
     await add(ONE, 'a', 'b');
     await add(TWO, 'a');
-    await add(THREE, 'a');
     const running: number[] = [];
     const { promise, resolve } = waiting();
     const work = async (id: number) => {
       running.push(id);
       await promise;
     };
-    start(choresJob(work, { lanes: 2 }));
+    start(choresJob(work, { lanes: 3 }));
     await until('two are at work', () => running.length === 2);
     signal();
     await sleep(50);
     assert.deepEqual(running.toSorted(), [ONE, TWO]);
     resolve();
     await until('all is done', async () => (await left()) === 0);
-    assert.deepEqual(running.toSorted(), [ONE, ONE, TWO, THREE]);
+    assert.deepEqual(running.toSorted(), [ONE, ONE, TWO]);
   });
 
   it('with a lease is done by one of two processes, and by the other one when that has died', async () => {
