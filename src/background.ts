@@ -1,23 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { cleanUpRegularly } from './cleanUp.ts';
 import type { Config } from './config.ts';
 import { customerMessages } from './conversations/received.ts';
 import type { Database } from './database/database.ts';
 import { findHold } from './database/sendingHold.ts';
-import { startChangeWorker } from './database/upgrade/worker.ts';
+import { hasOpenChanges, runStep } from './database/upgrade/changes.ts';
+import { MIGRATIONS, readMigrations } from './database/upgrade/files.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import type { OnFailed } from './delivery/failures.ts';
-import { startWorker, type Worker } from './delivery/worker/worker.ts';
+import type { Outbox } from './delivery/queue/enqueue.ts';
+import { sendMessages } from './delivery/worker/worker.ts';
 import { openEndpointChannels } from './endpointChannels.ts';
-import { startEraser } from './erasure/worker.ts';
+import { deleteMerchants, erasePeople } from './erasure/worker.ts';
+import { numberEventsRegularly } from './events/numbering.ts';
 import { PROGRAM } from './installation.ts';
+import { type Job, SERVICE } from './jobs/job.ts';
+import { type Runner, startJobs } from './jobs/runner.ts';
 import type { createEndpoint } from './knowledge/embeddings/endpoint.ts';
-import { startVectorMaker } from './knowledge/embeddings/make.ts';
-import type { MailSender } from './mail/sender.ts';
+import { makeVectors } from './knowledge/embeddings/make.ts';
 import { openMailSender } from './mailSender.ts';
+import { listMerchantIds } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
-import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
-import { startResealing } from './reseal.ts';
+import { releaseAnswers } from './notifications/answers/release.ts';
+import { expireAsks } from './notifications/asks/expire.ts';
+import { indexInboxes } from './notifications/inbox/search/indexer.ts';
+import { resealRegularly } from './reseal.ts';
 import type { Vault } from './secrets.ts';
 import type { Tracer } from './tracing.ts';
 
@@ -26,8 +35,10 @@ interface BackgroundParts {
   database: Database;
   vault: Vault;
   channels: Channels;
+  outbox: Outbox;
   /** Absent without embeddings. */
   embed: ReturnType<typeof createEndpoint> | undefined;
+  metrics: Metrics;
   onAttempt: Metrics['attempt'];
   onFailed: OnFailed;
   tracer: Tracer | undefined;
@@ -37,53 +48,82 @@ interface BackgroundParts {
   keyCheckEveryMs?: number | undefined;
 }
 
-export interface Background {
-  worker: Worker;
-  /** Absent if no mail is set up. */
-  mailSender: MailSender | undefined;
-  /** Finishes what is being sent. */
-  stop(): Promise<void>;
+/** Everything that is done without a request. A new kind of job is a line here. */
+const JOBS = {
+  /** Of every server. */
+  server: ({ config, database, log }: BackgroundParts) => [
+    expireAsks(database),
+    numberEventsRegularly(database, (after, limit) => listMerchantIds(database, after, limit)),
+    cleanUpRegularly(database, config, log),
+  ],
+  /** Of servers and of separate workers. */
+  both: (parts: BackgroundParts) => [releaseAnswers(parts)],
+  /** Of separate workers, and of servers unless WORKER is false. */
+  worker: (parts: BackgroundParts) => [
+    ...sending(parts),
+    ...vectors(parts),
+    indexInboxes(parts.database),
+    changeOldRows(parts),
+    erasePeople({ ...parts, channelsOf: parts.channels.idsOf }),
+    deleteMerchants({ ...parts, channelsOf: parts.channels.idsOf }),
+    openMailSender(parts),
+    resealRegularly({ ...parts, everyMs: parts.keyCheckEveryMs }),
+  ],
+} satisfies Record<string, (parts: BackgroundParts) => (Job | undefined)[]>;
+
+export function startBackground(parts: BackgroundParts, role: 'server' | 'worker'): Runner {
+  const isWorker = role === 'worker' || parts.config.worker;
+  const jobs: (Job | undefined)[] = [
+    ...(role === 'server' ? JOBS.server(parts) : []),
+    ...JOBS.both(parts),
+    ...(isWorker ? JOBS.worker(parts) : []),
+  ];
+  if (isWorker) warnIfHeld(parts.database, parts.log);
+  return startJobs(
+    jobs.filter((job) => job !== undefined),
+    { ...parts, observer: parts.metrics.jobs },
+  );
 }
 
-/** What a server does besides answering requests, and a separate worker does alone. */
-export function startBackground(parts: BackgroundParts): Background {
-  const { config, database, vault, channels, embed, onAttempt, onFailed, log, now } = parts;
-  const worker = startWorker({
-    database,
-    channels,
-    endpoints: openEndpointChannels({ config, database, vault, log, now }),
-    log,
-    now,
+function sending(parts: BackgroundParts): Job[] {
+  const { config, database, channels, log, now, onFailed } = parts;
+  const { endpoints, jobs } = openEndpointChannels(parts);
+  const messages = sendMessages({
+    ...parts,
+    endpoints,
+    followers: jobs.map(({ name }) => name),
     concurrency: config.workerConcurrency,
     processStatuses: () => processInbound({ database, channels, customerMessages, log, now, onFailed }),
-    onAttempt,
-    onFailed,
-    tracer: parts.tracer,
   });
-  const { embeddings } = config;
-  const vectorMaker =
-    embeddings && embed
-      ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
-      : undefined;
-  const indexer = startInboxIndexer({ database, log });
-  const changeWorker = startChangeWorker({ database, log, now });
-  const eraser = startEraser({ database, channelsOf: channels.idsOf, log, now });
-  const mailSender = openMailSender({ config, database, vault, log, now });
-  const resealer = startResealing({ database, vault, log, lookEveryMs: parts.keyCheckEveryMs });
-  warnIfHeld(database, log);
+  return [...messages, ...jobs];
+}
+
+const vectors = ({ config, database, embed }: BackgroundParts): Job[] =>
+  config.embeddings && embed
+    ? [makeVectors({ database, embed: embed.documents, model: config.embeddings.model })]
+    : [];
+
+/** Between two steps everybody else has at least as much time as the step took. */
+const CHANGE_PAUSE_MIN_MS = 5;
+
+/**
+ * Makes the changes of `background_changes`, step by step. Several workers take turns. It looks regularly, because a newer
+ * server may have migrated meanwhile, or the worker that did it has died.
+ */
+function changeOldRows({ database, now }: BackgroundParts): Job {
+  // Once: reading all of them takes 25 ms, in which nobody else is served.
+  const known = readMigrations(database.engine, MIGRATIONS);
   return {
-    worker,
-    mailSender,
-    async stop() {
-      await Promise.all([
-        worker.stop(),
-        vectorMaker?.stop(),
-        indexer.stop(),
-        eraser.stop(),
-        changeWorker.stop(),
-        mailSender?.stop(),
-        resealer?.stop(),
-      ]);
+    name: 'background changes',
+    purpose: 'change old rows in the background',
+    everyMs: 10_000,
+    due: async ({ after }) => (!after && (await hasOpenChanges(database)) ? [SERVICE] : []),
+    async run(_key, { signal }) {
+      const startedAt = performance.now();
+      if ((await runStep(database, now, known)) === undefined) return 'done';
+      const pauseMs = Math.max(CHANGE_PAUSE_MIN_MS, performance.now() - startedAt);
+      await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+      return 'more';
     },
   };
 }

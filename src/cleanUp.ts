@@ -8,10 +8,23 @@ import { removeExpired } from './database/expiry.ts';
 import { DAY_MS, type Kept } from './database/tables.ts';
 import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
 import { removeOldDeliveries } from './delivery/retention.ts';
+import type { Job } from './jobs/job.ts';
 import { removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { removeOldNotifications } from './notifications/retention.ts';
 import { TABLES } from './tables.ts';
+
+/** One process does it for all. */
+export const cleanUpRegularly = (database: Database, config: Config, log: Logger): Job => ({
+  name: 'clean-up',
+  purpose: 'remove what has expired',
+  everyMs: 10 * 60_000,
+  lease: true,
+  async run(_key, { at, signal }) {
+    await cleanUp(database, config, log, at, signal);
+    return 'done';
+  },
+});
 
 /**
  * Each table separately: if one fails, the others continue. Several processes may clean up at the same time. If it is

@@ -11,6 +11,8 @@ export interface Metrics {
   embedding(use: string, outcome: 'ok' | 'failed'): void;
   /** Spans, log lines or data points that did not reach the OpenTelemetry collector. */
   telemetryDropped(signal: string, by: number): void;
+  /** What the jobs of this process do. */
+  jobs: JobMetrics;
   /** One event stream, or one waiting request, more or less. */
   streams(change: 1 | -1): void;
   waits(change: 1 | -1): void;
@@ -20,6 +22,12 @@ export interface Metrics {
   contentType: string;
   /** For other formats. */
   registry: Registry;
+}
+
+interface JobMetrics {
+  ran(job: string, outcome: 'ok' | 'failed', seconds: number): void;
+  /** Undefined: nothing is due. */
+  due(job: string, since: Date | undefined): void;
 }
 
 /** Of the database. */
@@ -117,6 +125,26 @@ export function createMetrics(about: About): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   });
+  const jobRuns = counter(
+    'deskbell_job_runs_total',
+    'Turns of a job, by outcome: ok or failed.',
+    ...(['job', 'outcome'] as const),
+  );
+  const jobSeconds = counter(
+    'deskbell_job_seconds_total',
+    'How long the turns of a job took, in all.',
+    'job',
+  );
+  const jobSucceeded = gauge(
+    'deskbell_job_succeeded_timestamp_seconds',
+    'When a job last had a turn without a failure, as Unix time.',
+    'job',
+  );
+  const jobDue = gauge(
+    'deskbell_job_due_timestamp_seconds',
+    'Since when a job has had something due in every look, as Unix time. 0 if nothing is due.',
+    'job',
+  );
   const setFigures = createFigureGauges(gauge);
 
   return {
@@ -127,6 +155,14 @@ export function createMetrics(about: About): Metrics {
     request(route, method, status, outcome, seconds) {
       requests.inc({ method, route, status, outcome });
       if (seconds !== undefined) durations.observe({ method, route }, seconds);
+    },
+    jobs: {
+      ran(job, outcome, seconds) {
+        jobRuns.inc({ job, outcome });
+        jobSeconds.inc({ job }, seconds);
+        if (outcome === 'ok') jobSucceeded.set({ job }, Date.now() / 1000);
+      },
+      due: (job, since) => jobDue.set({ job }, (since?.getTime() ?? 0) / 1000),
     },
     streams: (change) => streams.inc(change),
     waits: (change) => waits.inc(change),

@@ -7,6 +7,7 @@ import { everybodySeals } from './auth/keyChange.ts';
 import { SEALED_SIGNING_KEYS } from './auth/keys.ts';
 import type { Database, Queries } from './database/database.ts';
 import { SEALED_CHANNELS } from './delivery/channels/settings.ts';
+import type { Job } from './jobs/job.ts';
 import { SEALED_MAILS } from './mail/queue.ts';
 import type { KeyChange, Sealed, Vault, WhichKey } from './secrets.ts';
 import { SEALED_ENDPOINTS } from './webhooks/store.ts';
@@ -98,59 +99,33 @@ async function resealColumn(
   return found;
 }
 
-const LOOK_EVERY_MS = 5000;
 /** A command that was started with the old settings may seal something later. */
 const LOOK_AGAIN_MS = 10 * 60_000;
 
-export interface Resealer {
-  stop(): Promise<void>;
-}
-
-interface ResealerParts {
+interface ResealParts {
   database: Database;
   vault: Vault;
   log: Logger;
-  lookEveryMs?: number | undefined;
+  everyMs?: number | undefined;
 }
 
-/** Seals everything again that the previous key has sealed. Does nothing without one. */
-export function startResealing(parts: ResealerParts): Resealer | undefined {
-  const { database, vault, log, lookEveryMs = LOOK_EVERY_MS } = parts;
+/** Seals everything again that the previous key has sealed. Undefined without one. */
+export function resealRegularly({ database, vault, log, everyMs = 5000 }: ResealParts): Job | undefined {
   const { change } = vault;
   if (!change) return undefined;
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running = Promise.resolve();
-  let done = false;
-  let failing = false;
-
-  async function look(): Promise<void> {
-    try {
-      if (!(await everybodySeals(database, vault))) return;
-      // Again at the end: a process that was starting meanwhile may still use the previous key.
-      done =
-        (await resealAll(database, vault, change!, () => stopped)) && (await everybodySeals(database, vault));
-      failing = false;
-      if (done) log.info('SECRET_KEY has encrypted everything: SECRET_KEY_PREVIOUS can be removed');
-    } catch (err) {
-      // Once per outage.
-      if (!failing) log.warn({ err }, 'cannot encrypt again with SECRET_KEY; will retry');
-      failing = true;
-    }
-  }
-
-  function lookLater(ms: number): void {
-    if (stopped) return;
-    timer = setTimeout(() => {
-      running = look().finally(() => lookLater(done ? LOOK_AGAIN_MS : lookEveryMs));
-    }, ms).unref();
-  }
-  lookLater(lookEveryMs);
   return {
-    async stop() {
-      stopped = true;
-      clearTimeout(timer);
-      await running;
+    name: 'encryption',
+    purpose: 'encrypt again with SECRET_KEY',
+    everyMs,
+    async run(_key, { at, signal }) {
+      if (!(await everybodySeals(database, vault))) return 'done';
+      // Again at the end: a process that was starting meanwhile may still use the previous key.
+      const isDone =
+        (await resealAll(database, vault, change, () => signal.aborted)) &&
+        (await everybodySeals(database, vault));
+      if (!isDone) return 'done';
+      log.info('SECRET_KEY has encrypted everything: SECRET_KEY_PREVIOUS can be removed');
+      return new Date(at.getTime() + LOOK_AGAIN_MS);
     },
   };
 }

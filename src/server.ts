@@ -12,8 +12,7 @@ import { openRevocations, type Revocations } from './auth/sessions/revocations.t
 import { createTokens } from './auth/tokens.ts';
 import { hasUsers } from './auth/users.ts';
 import { openFittingVault } from './auth/vault.ts';
-import { type Background, startBackground } from './background.ts';
-import { cleanUp } from './cleanUp.ts';
+import { startBackground } from './background.ts';
 import { riskySettings } from './config/risks.ts';
 import type { Config } from './config.ts';
 import { insertMessages } from './conversations/messages.ts';
@@ -27,23 +26,20 @@ import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
 import { reportFailures } from './delivery/failures.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
-import { numberUnread } from './events/log.ts';
 import { createDrain, type Drain } from './http/drain.ts';
 import { PROGRAM } from './installation.ts';
+import type { Runner } from './jobs/runner.ts';
 import { recordKnown } from './knowledge/confidence/store.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { createMeaning } from './knowledge/embeddings/meaning.ts';
 import { createQuestionVectors } from './knowledge/embeddings/questions.ts';
 import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
-import { listMerchantIds, whileWaiting } from './merchants/store.ts';
+import { whileWaiting } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
-import { releaseAnswers } from './notifications/answers/release.ts';
-import { expireAsks } from './notifications/asks/expire.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { raise } from './notifications/raise.ts';
 import { observe } from './observe.ts';
-import { type Regularly, regularly } from './regularly.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
 import { VERSION } from './version.ts';
@@ -51,8 +47,7 @@ import { VERSION } from './version.ts';
 export interface Server {
   app: FastifyInstance;
   database: Database;
-  /** Absent if other processes send the messages. */
-  background: Background | undefined;
+  background: Runner;
   drain: Drain;
   close(): Promise<void>;
 }
@@ -66,7 +61,6 @@ interface ServerOptions {
 const NO_USERS =
   `There are no users yet. Create the first one: ${PROGRAM} merchant add "My shop" --country ES, then ` +
   `${PROGRAM} user add --merchant 1 --email me@shop.example --name "My name"`;
-const CLEAN_UP_EVERY_MS = 10 * 60_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 
 /** Opens every part, each after the parts that it needs. */
@@ -151,18 +145,13 @@ export async function openServer(
       assistant: openAssistant(database, ranking, log, now),
       demoUsers: config.demo ? createDemoSignIns(database, passwords) : async () => [],
     });
-    const background = config.worker
-      ? startBackground({
-          ...{ config, database, vault, channels, embed, log, now, keyCheckEveryMs },
-          onAttempt: metrics.attempt,
-          onFailed,
-          tracer,
-        })
-      : undefined;
-    const expiring = expireAsks({ database, log, now });
-    const releasing = releaseAnswers({ database, outbox, log, now });
-    const numbering = numberUnreadRegularly(database, log, now);
-    const cleaning = regularly(CLEAN_UP_EVERY_MS, (signal) => cleanUp(database, config, log, now(), signal));
+    const background = startBackground(
+      {
+        ...{ config, database, vault, channels, outbox, embed, metrics, log, now, keyCheckEveryMs },
+        ...{ onAttempt: metrics.attempt, onFailed, tracer },
+      },
+      'server',
+    );
     return {
       app,
       database,
@@ -170,9 +159,8 @@ export async function openServer(
       drain,
       async close() {
         keyFollower?.stop();
-        await Promise.all([expiring, releasing, numbering, cleaning].map((one) => one.stop()));
-        // The worker finishes what it is sending while the clients disconnect.
-        const sent = background?.stop();
+        // It finishes what it is sending while the clients disconnect.
+        const sent = background.stop();
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));
@@ -226,22 +214,5 @@ function openAssistant(database: Database, ranking: Ranking, log: Logger, now: (
     waitingMessage: async (merchantId) => (await whileWaiting(database, merchantId, now())).waiting_message,
     isTakenOver: async (merchantId, id) =>
       (await findConversation(database, merchantId, id))?.taken_over_at != null,
-  });
-}
-
-const NUMBER_EVERY_MS = 10_000;
-const MERCHANTS_AT_ONCE = 100;
-
-/** The next hundred merchants each time. */
-function numberUnreadRegularly(database: Database, log: Logger, now: () => Date): Regularly {
-  let last = 0;
-  return regularly(NUMBER_EVERY_MS, async () => {
-    try {
-      const ids = await listMerchantIds(database, last, MERCHANTS_AT_ONCE);
-      await numberUnread(database, ids, now());
-      last = ids.length < MERCHANTS_AT_ONCE ? 0 : ids.at(-1)!;
-    } catch (err) {
-      log.warn({ err }, 'cannot number events; will retry');
-    }
   });
 }

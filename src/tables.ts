@@ -5,6 +5,7 @@ import { CONVERSATION_TABLES } from './conversations/tables.ts';
 import { PASSING, plain, SERVER_TABLES, STAYS, type Table } from './database/tables.ts';
 import { CHANNEL_TABLES, MESSAGE_TABLES } from './delivery/tables.ts';
 import { EVENT_TABLES } from './events/tables.ts';
+import { JOB_TABLES } from './jobs/tables.ts';
 import { KNOWLEDGE_TABLES } from './knowledge/tables.ts';
 import { MAIL_TABLES } from './mail/tables.ts';
 import { MERCHANT_TABLES } from './merchants/tables.ts';
@@ -35,5 +36,6 @@ export const TABLES: readonly Table[] = [
   ERASURES,
   ...AUDIT_TABLES,
   ...MERCHANT_TABLES,
+  ...JOB_TABLES,
   ...SERVER_TABLES,
 ];

@@ -18,8 +18,6 @@ import { isOpen } from '../delivery/queue/noticed.ts';
 import { PUSH_QUEUES } from '../delivery/queue/table.ts';
 import { readBrief } from '../notifications/brief.ts';
 import type { Vault } from '../secrets.ts';
-import { type DispatchParts, dispatchAlerts } from './dispatch.ts';
-import { type MailParts, writeDueMails } from './mails.ts';
 import { payloadOf } from './message.ts';
 import { type Period, quietUntil } from './quietHours.ts';
 import { type Alert, isStillWanted, tagOf } from './rules.ts';
@@ -29,15 +27,15 @@ import type { VapidKeys } from './vapid.ts';
 
 /** Sends alerts to people's devices, through the same worker as the messages to customers. */
 
-export interface AlertParts extends DispatchParts {
+export interface AlertParts {
   database: Database;
+  now: () => Date;
   vault: Vault;
   vapidKeys: () => Promise<VapidKeys>;
   /** Of this server, so that a push service knows whom to ask. */
   publicUrl: string | undefined;
   pushAllowPrivate: boolean;
   quietHoursOf: (merchantId: MerchantId) => Promise<Period | undefined>;
-  mails: MailParts;
 }
 
 const TYPE: ChannelType = {
@@ -71,7 +69,6 @@ export function createAlerts(parts: AlertParts): EndpointChannels {
         await database.transaction((tx) => removeSubscription(tx, merchantId, subscription.id));
       return undefined;
     },
-    dispatch: async () => (await dispatchAlerts(parts)) + (await writeDueMails(parts, parts.mails)),
   };
 }
 

@@ -1,9 +1,9 @@
-import type { Logger } from 'pino';
 import { findPerson } from '../auth/people.ts';
 import type { OwnQuietHours } from '../contract/alerts.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
-import { type Database, DatabaseUnavailable, type Queries, type Transaction } from '../database/database.ts';
+import { CHANGES, type Database, type Queries, type Transaction } from '../database/database.ts';
 import { countNoticed } from '../delivery/queue/noticed.ts';
+import type { Job, JobKey } from '../jobs/job.ts';
 import { countPending } from '../notifications/brief.ts';
 import { mailTexts } from './mailTexts.ts';
 import { lastLooked } from './positions.ts';
@@ -53,30 +53,38 @@ interface Due {
   quiet_hours: string;
 }
 
-/** Returns how many were looked at: if any, call it again. */
-export async function writeDueMails(
-  { database, log, now }: { database: Database; log: Logger; now: () => Date },
-  mails: MailParts,
-): Promise<number> {
-  const due = await database.all<Due>(
-    `select merchant_id, user_id, mail_due_at, mailed_at, email_after_minutes, quiet_hours from alert_settings
-      where mail_due_at is not null and mail_due_at <= $1 order by mail_due_at limit ${AT_ONCE}`,
-    [now().toISOString()],
-  );
-  let count = 0;
-  for (const one of due) {
+/** Writes the mails to people that are due. */
+export const writeDueMails = (database: Database, mails: MailParts): Job => ({
+  name: 'alert mails',
+  purpose: 'write an alert mail',
+  everyMs: 2000,
+  wakes: [CHANGES],
+  gatherMs: 20,
+  async due({ at, after }) {
+    // Those that were looked at are no longer found.
+    if (after) return [];
+    return database.all<JobKey>(
+      `select merchant_id, user_id from alert_settings
+        where mail_due_at is not null and mail_due_at <= $1 order by mail_due_at limit ${AT_ONCE}`,
+      [at.toISOString()],
+    );
+  },
+  async run({ merchant_id, user_id }, { at, failed }) {
+    const due = await database.one<Due>(
+      `select merchant_id, user_id, mail_due_at, mailed_at, email_after_minutes, quiet_hours from alert_settings
+        where merchant_id = $1 and user_id = $2 and mail_due_at <= $3`,
+      [merchant_id, user_id!, at.toISOString()],
+    );
+    if (!due) return 'done';
     try {
-      await checkMail(database, mails, one, now());
-      count += 1;
+      await checkMail(database, mails, due, at);
     } catch (err) {
-      // A problem with one person must not stop the others.
-      if (err instanceof DatabaseUnavailable) throw err;
-      log.error({ err, merchant_id: one.merchant_id }, 'cannot write an alert mail; will retry');
-      await putOff(database, one, now());
+      await putOff(database, due, at);
+      failed(err, { merchant_id });
     }
-  }
-  return count;
-}
+    return 'more';
+  },
+});
 
 /** Otherwise those that fail would be the only ones that are looked at. */
 async function putOff(database: Database, due: Due, at: Date): Promise<void> {

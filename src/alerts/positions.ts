@@ -2,13 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries } from '../database/database.ts';
 import { hasEventsAfter, lastPosition, numberEvents } from '../events/log.ts';
+import type { JobKey } from '../jobs/job.ts';
 
 /** How far the alerts of each merchant have got, and when somebody last looked: the only SQL on alert_logs. */
-
-export interface AlertLog {
-  merchant_id: MerchantId;
-  position: number;
-}
 
 /** From now on the merchant's events are looked at. Whoever turns alerts on has seen what waits. */
 export async function followEvents(database: Database, merchantId: MerchantId, at: Date): Promise<void> {
@@ -23,23 +19,32 @@ export async function followEvents(database: Database, merchantId: MerchantId, a
 }
 
 /** Those with new events, after the given merchant. */
-export const listDue = (queries: Queries, after: number, limit: number): Promise<AlertLog[]> =>
+export const listDue = (queries: Queries, after: number, limit: number): Promise<JobKey[]> =>
   queries.all(
-    `select merchant_id, position from alert_logs
+    `select merchant_id from alert_logs
       where merchant_id > $1 and ${hasEventsAfter('alert_logs.merchant_id', 'alert_logs.position')}
       order by merchant_id limit $2`,
     [after, limit],
   );
 
+export async function findPosition(queries: Queries, merchantId: MerchantId): Promise<number | undefined> {
+  const row = await queries.one<{ position: number }>(
+    'select position from alert_logs where merchant_id = $1',
+    [merchantId],
+  );
+  return row?.position;
+}
+
 /** False if another worker was faster. */
 export async function movePosition(
   tx: Queries,
-  { merchant_id, position }: AlertLog,
+  merchantId: MerchantId,
+  from: number,
   to: number,
 ): Promise<boolean> {
   const rows = await tx.run(
     'update alert_logs set position = $3 where merchant_id = $1 and position = $2 returning merchant_id',
-    [merchant_id, position, to],
+    [merchantId, from, to],
   );
   return rows.length > 0;
 }

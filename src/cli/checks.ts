@@ -12,6 +12,7 @@ import { listChanges } from '../database/upgrade/changes.ts';
 import { clockAheadMs, databaseVersion, newestTime } from '../database/vitals.ts';
 import { openDemoUsers } from '../demo.ts';
 import { listeningProblem } from '../http/listening.ts';
+import { listFailing } from '../jobs/leases.ts';
 import { createEmbed, type EmbeddingsFailure } from '../knowledge/embeddings/client.ts';
 import { listStorage } from '../merchants/storage.ts';
 import { isEncodedKey, secretKeyProblem } from '../secrets.ts';
@@ -150,6 +151,17 @@ const changes = withTables(async ({ database }) =>
       'Servers and workers do this beside their other work. Let at least one run.',
     ),
   ),
+);
+
+const jobs = withTables(async ({ database, now }) =>
+  (await listFailing(database, now())).flatMap(({ job, key, failing_since }) => {
+    const [merchantId] = key.split(' ');
+    const whose = merchantId === '0' ? '' : ` of merchant ${merchantId}`;
+    return hint(
+      `The job "${job}"${whose} has failed since ${failing_since}.`,
+      'It is tried again and again. The log of servers and workers says why it fails.',
+    );
+  }),
 );
 
 const keys = withTables(async ({ config, database, now }) => {
@@ -323,6 +335,7 @@ export const CHECKS: readonly Check[] = [
   database,
   migrations,
   changes,
+  jobs,
   keys,
   clock,
   port,

@@ -10,11 +10,11 @@ import { reportFailures } from '../delivery/failures.ts';
 import { createOutbox } from '../delivery/queue/enqueue.ts';
 import { readFigures } from '../figures.ts';
 import { metricsServer } from '../http/metrics.ts';
+import type { JobHealth, Runner } from '../jobs/runner.ts';
 import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
 import { type ListenFailure, listenError } from '../listenError.ts';
 import { createLogger } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
-import { releaseAnswers } from '../notifications/answers/release.ts';
 import { observe } from '../observe.ts';
 import { logProcessEvents } from '../processOutput.ts';
 import { VERSION } from '../version.ts';
@@ -51,9 +51,10 @@ async function work(opened: Database, config: Config): Promise<number> {
   const observed = await observe({ config, database: opened, metrics, log, now, role: 'worker' });
   const { database, tracer } = observed;
   let watching: Awaited<ReturnType<typeof serveMetrics>>;
+  let background: Runner | undefined;
   try {
     // Before it sends anything: a worker that nobody can watch must not start.
-    watching = await serveMetrics(database, config, metrics, now);
+    watching = await serveMetrics(database, config, metrics, now, () => background?.health());
     const vault = await openFittingVault(database, config);
     const keyFollower = await followKeyChange({ database, vault, log });
     await refuseIfSpreadMeanwhile(database);
@@ -61,34 +62,25 @@ async function work(opened: Database, config: Config): Promise<number> {
     let attempts = 0;
     const { embeddings } = config;
     const onFailed = reportFailures(log, metrics.failed);
-    const background = startBackground({
-      config,
-      database,
-      vault,
-      channels,
-      embed: embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding }),
-      onAttempt(channel, outcome, code) {
-        attempts += 1;
-        metrics.attempt(channel, outcome, code);
-        log.debug({ channel, outcome, code }, 'attempt');
+    background = startBackground(
+      {
+        ...{ config, database, vault, channels, metrics, onFailed, tracer, log, now },
+        outbox: createOutbox(database, config, onFailed),
+        embed: embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding }),
+        onAttempt(channel, outcome, code) {
+          attempts += 1;
+          metrics.attempt(channel, outcome, code);
+          log.debug({ channel, outcome, code }, 'attempt');
+        },
       },
-      onFailed,
-      tracer,
-      log,
-      now,
-    });
-    const releasing = releaseAnswers({
-      database,
-      outbox: createOutbox(database, config, onFailed),
-      log,
-      now,
-    });
+      'worker',
+    );
     for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
     log.info({ channel: config.channel.name }, 'sending messages');
     log.flush();
     log.info({ signal: await stopSignal }, 'stopping');
     keyFollower.stop();
-    await Promise.all([releasing.stop(), background.stop()]);
+    await background.stop();
     log.info({ attempts }, 'stopped');
     return attempts;
   } finally {
@@ -101,15 +93,17 @@ async function work(opened: Database, config: Config): Promise<number> {
 }
 
 /** `/metrics` and `/healthz`, if METRICS_PORT is set. */
-async function serveMetrics(database: Database, config: Config, metrics: Metrics, now: () => Date) {
+async function serveMetrics(
+  database: Database,
+  config: Config,
+  metrics: Metrics,
+  now: () => Date,
+  jobs: () => JobHealth[] | undefined,
+) {
   const { host, metricsPort: port } = config;
   if (port === undefined) return undefined;
-  const own = metricsServer({
-    ...config,
-    metrics,
-    database,
-    readFigures: () => readFigures(database, config, now()),
-  });
+  const figures = () => readFigures(database, config, now());
+  const own = metricsServer({ ...config, metrics, database, readFigures: figures }, jobs);
   try {
     await own.listen({ host, port });
   } catch (error) {

@@ -125,12 +125,6 @@ export const inTransaction = <T>(
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> => ('transaction' in queries ? queries.transaction(work) : work(queries));
 
-/** Now, or after the commit of the caller's transaction. */
-export function afterCommit(queries: Database | Transaction, effect: () => void): void {
-  if ('afterCommit' in queries) queries.afterCommit(effect);
-  else effect();
-}
-
 /** The database cannot be reached, or refuses every write, at the moment. */
 export class DatabaseUnavailable extends Error {}
 

@@ -44,20 +44,5 @@ export const keyPairs = (engine: Engine, merchantIds: string, ids: string): stri
     ? `select m.value, i.value from json_each(${merchantIds}) m join json_each(${ids}) i on i.key = m.key`
     : `select * from unnest(cast(${merchantIds} as bigint[]), cast(${ids} as bigint[]))`;
 
-/** SQL: rows of numbers, one column from each of the first parameters, and `place`, their position from 1 on. */
-export const numberRows = (engine: Engine, columns: readonly string[]): string => {
-  if (engine === 'postgres') {
-    const arrays = columns.map((_, index) => `cast($${index + 1} as bigint[])`);
-    return `select * from unnest(${arrays}) with ordinality as numbers (${columns}, place)`;
-  }
-  const [first, ...others] = columns.map((column, index) => ({
-    column,
-    from: `json_each($${index + 1}) n${index}`,
-  }));
-  const joins = others.map(({ from }, index) => `join ${from} on n${index + 1}.key = n0.key`);
-  const values = columns.map((column, index) => `n${index}.value as ${column}`);
-  return `select ${values}, n0.key + 1 as place from ${first!.from} ${joins.join(' ')}`;
-};
-
 /** SQL: a select keeps its rows locked until the transaction ends. SQLite runs one transaction at a time. */
 export const FOR_UPDATE: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };

@@ -61,15 +61,6 @@ export const isCommitFailure = (error: unknown): boolean =>
 const isConflict = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && CONFLICT_SQLSTATE.test(error.code ?? '');
 
-/** Why the server ended a statement without writing anything. Undefined for any other failure: it may have written. */
-export function refusalOf(error: unknown): 'locked' | 'refused' | undefined {
-  if (error instanceof pg.DatabaseError) return 'refused';
-  const cause =
-    error instanceof DatabaseUnavailable ? (error.cause as { code?: string } | undefined) : undefined;
-  return cause?.code === LOCK_TIMEOUT ? 'locked' : undefined;
-}
-const LOCK_TIMEOUT = '55P03';
-
 /** The driver stopped waiting for a reply. */
 export const isQueryTimeout = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';

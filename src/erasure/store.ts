@@ -1,5 +1,5 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Engine, Queries, Transaction } from '../database/database.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
 import { insertRows } from '../database/insert.ts';
 import { NOBODY, type Person } from './person/person.ts';
 import type { ChannelsOf } from './windows.ts';
@@ -46,7 +46,6 @@ export async function addErasure(
 
 interface Row {
   id: number;
-  merchant_id: MerchantId;
   person: string;
   step: Step;
   due_at: string;
@@ -55,11 +54,6 @@ interface Row {
 
 /** If a worker dies, another goes on after this time. */
 export const LEASE_MS = 60_000;
-
-const NOT_AMONG: Readonly<Record<Engine, string>> = {
-  sqlite: 'merchant_id not in (select value from json_each($2))',
-  postgres: 'merchant_id <> all(cast($2 as bigint[]))',
-};
 
 /** The error of `JSON.parse` quotes the text, which must not be logged. */
 function readPerson(text: string): Partial<Person> {
@@ -70,37 +64,33 @@ function readPerson(text: string): Partial<Person> {
   }
 }
 
-interface Which {
-  /** The merchants after this one come first. */
-  after?: number;
-  except?: readonly number[];
-  /** Of this merchant. */
-  only?: number;
-}
+const AT_ONCE = 100;
 
-/**
- * One that is due, until the lease ends. The merchants have their turns in the order of their ids. Of several workers
- * one gets it.
- */
+/** The next ones that are due, in the order of their merchants: each has its turn. */
+export const listDue = (queries: Queries, at: Date, after: number): Promise<{ merchant_id: MerchantId }[]> =>
+  queries.all(
+    `select merchant_id from erasures where merchant_id > $1 and due_at <= $2 order by merchant_id limit ${AT_ONCE}`,
+    [after, at.toISOString()],
+  );
+
+/** The merchant's first one that is due, until the lease ends. Of several workers one gets it. */
 export async function takeErasure(
   database: Database,
   { at, leaseUntil }: { at: Date; leaseUntil: Date },
-  { after = 0, except = [], only = 0 }: Which,
+  merchantId: MerchantId,
 ): Promise<Erasure | undefined> {
-  const rows = await database.all<Row>(
-    `select id, merchant_id, person, step, due_at, created_at from erasures
-      where due_at <= $1 and ${NOT_AMONG[database.engine]} and cast($4 as bigint) in (0, merchant_id)
-      order by case when merchant_id > $3 then 0 else 1 end, merchant_id, due_at limit 1`,
-    [at.toISOString(), except, after, only],
+  const row = await database.one<Row>(
+    `select id, step, person, due_at, created_at from erasures
+      where merchant_id = $1 and due_at <= $2 order by due_at limit 1`,
+    [merchantId, at.toISOString()],
   );
-  const [row] = rows;
   if (!row) return undefined;
-  const { id, merchant_id: merchantId, step, created_at: createdAt } = row;
+  const { id, step, created_at: createdAt } = row;
   const taken = await database.run(
     'update erasures set due_at = $4 where merchant_id = $1 and id = $2 and due_at = $3 returning id',
     [merchantId, id, row.due_at, leaseUntil.toISOString()],
   );
-  if (taken.length === 0) return takeErasure(database, { at, leaseUntil }, { after, except, only });
+  if (taken.length === 0) return takeErasure(database, { at, leaseUntil }, merchantId);
   return { id, merchantId, step, createdAt, person: { ...NOBODY, ...readPerson(row.person) } };
 }
 

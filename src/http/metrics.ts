@@ -38,13 +38,17 @@ export function metricsRoutes(app: FastifyInstance, parts: MetricsParts): void {
 }
 
 /** `/metrics` and `/healthz` without the rest: for METRICS_PORT, and for a process that has no other address. */
-export function metricsServer(parts: MetricsParts): FastifyInstance {
+export function metricsServer(
+  parts: MetricsParts,
+  jobs: () => object[] | undefined = () => undefined,
+): FastifyInstance {
   // Whoever has sent half a request must not keep the process from stopping.
   const own = Fastify({ forceCloseConnections: true });
   handleErrors(own);
   handleUnknownPaths(own, undefined);
   addRoute(own, parts);
-  own.get('/healthz', async () => ({ status: 'ok' }));
+  // It is alive even if a job fails: the database, or what the job calls, may be away.
+  own.get('/healthz', async () => ({ status: 'ok', jobs: jobs() }));
   return own;
 }
 

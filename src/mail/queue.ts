@@ -84,50 +84,44 @@ export async function enqueueMail(
   return true;
 }
 
-export interface DueMail {
-  merchant_id: number;
-  id: number;
-  kind: MailKind;
-  due_at: string;
-  attempts: number;
-  expires_at: string | null;
-}
-
 /** The oldest first. Reads without locks: see `claimMail`. */
-export const dueMails = (queries: Queries, at: Date, limit: number): Promise<DueMail[]> =>
+export const dueMails = (
+  queries: Queries,
+  at: Date,
+  limit: number,
+): Promise<Pick<ClaimedMail, 'merchant_id' | 'id'>[]> =>
   queries.all(
-    `select merchant_id, id, kind, due_at, attempts, expires_at from mails
-      where state = 'queued' and due_at <= $1 order by due_at limit $2`,
+    `select merchant_id, id from mails where state = 'queued' and due_at <= $1 order by due_at limit $2`,
     [at.toISOString(), limit],
   );
 
-export async function nextMailDueAt(queries: Queries): Promise<string | undefined> {
-  const row = await queries.one<{ due_at: string }>(
-    `select due_at from mails where state = 'queued' order by due_at limit 1`,
-  );
-  return row?.due_at;
-}
-
-export interface ClaimedMail extends DueMail {
-  /** Until when nobody else takes it. Only the holder writes the outcome. */
-  lease: string;
+export interface ClaimedMail {
+  /** 0 if it belongs to none. */
+  merchant_id: MerchantId;
+  id: number;
+  kind: MailKind;
+  attempts: number;
+  expires_at: string | null;
   message_id: string;
   sealed: string;
+  /** Until when nobody else takes it. Only the holder writes the outcome. */
+  lease: string;
 }
 
 /** Takes a mail until the lease ends. Undefined if somebody else has taken it. */
 export async function claimMail(
   queries: Queries,
-  mail: DueMail,
-  leaseUntil: Date,
+  merchantId: MerchantId,
+  id: number,
+  { at, lease }: { at: Date; lease: Date },
 ): Promise<ClaimedMail | undefined> {
-  const lease = leaseUntil.toISOString();
-  const [row] = await queries.run<{ message_id: string; sealed: string }>(
-    `update mails set due_at = $4, attempts = attempts + 1
-      where merchant_id = $1 and id = $2 and due_at = $3 and state = 'queued' returning message_id, sealed`,
-    [mail.merchant_id, mail.id, mail.due_at, lease],
+  const [row] = await queries.run<ClaimedMail>(
+    `update mails set due_at = $3, attempts = attempts + 1
+      where merchant_id = $1 and id = $2 and due_at <= $4 and state = 'queued'
+      returning merchant_id, id, kind, attempts, expires_at, message_id, sealed, due_at as lease`,
+    [merchantId, id, lease.toISOString(), at.toISOString()],
   );
-  return row && { ...mail, ...row, attempts: mail.attempts + 1, lease };
+  return row;
 }
 
 export const unseal = (vault: Vault, { merchant_id, sealed }: ClaimedMail): Mail =>

@@ -1,17 +1,16 @@
 import type { Logger } from 'pino';
 import { type Database, DatabaseUnavailable } from '../database/database.ts';
 import { createHoldCheck } from '../database/sendingHold.ts';
+import type { Job, JobKey } from '../jobs/job.ts';
 import type { Vault } from '../secrets.ts';
 import { ATTEMPT_MAX_MS, type Mailer } from './mailer.ts';
 import {
   type ClaimedMail,
   claimMail,
-  type DueMail,
   dueMails,
   finishMail,
   MAILS,
   type MailKind,
-  nextMailDueAt,
   retryMail,
   unseal,
 } from './queue.ts';
@@ -29,15 +28,6 @@ interface MailSenderParts {
   now: () => Date;
 }
 
-export interface MailSender {
-  /** Resolves when nothing is due and nothing is being sent. */
-  idle(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** Signals may be lost with their connection. */
-const POLL_MS = 2000;
-const AT_ONCE = 4;
 /** How many due mails one look sees. Of these, every shop gets its turn. */
 const SEEN_MAX = 500;
 const LEASE_MS = 2 * ATTEMPT_MAX_MS;
@@ -48,61 +38,8 @@ export const PAUSES_SECONDS = [30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 5
  * Sends what is due, in any number of processes. A crash after the server has accepted a mail and before we have written
  * it down sends it again when the lease ends, with the same Message-ID, so that mail programs show it once.
  */
-export function startMailSender(parts: MailSenderParts): MailSender {
-  const { database, vault, mailer, expand, log, now } = parts;
-  let stopped = false;
-  let running: Promise<void> | undefined;
-  let again = false;
-  let timer: NodeJS.Timeout | undefined;
+export function sendMails({ database, vault, mailer, expand, log, now }: MailSenderParts): Job {
   const isHeld = createHoldCheck(database);
-
-  function look(): void {
-    again = true;
-    if (stopped || running) return;
-    clearTimeout(timer);
-    running = sendDue().finally(() => {
-      running = undefined;
-      if (stopped) return;
-      if (again) look();
-      else void waitForNext();
-    });
-  }
-
-  async function waitForNext(): Promise<void> {
-    const isWaiting = await isHeld().catch(() => true);
-    const due = isWaiting ? undefined : await nextMailDueAt(database).catch(() => undefined);
-    const inMs = due === undefined ? POLL_MS : Date.parse(due) - now().getTime();
-    clearTimeout(timer);
-    if (!stopped) timer = setTimeout(look, Math.min(Math.max(inMs, 5), POLL_MS)).unref();
-  }
-
-  async function sendDue(): Promise<void> {
-    try {
-      for (let found = true; found && !stopped; ) {
-        again = false;
-        if (await isHeld()) return;
-        const turns = byTurn(await dueMails(database, now(), SEEN_MAX));
-        found = turns.length > 0;
-        await Promise.all(Array.from({ length: AT_ONCE }, () => takeTurns(turns)));
-      }
-    } catch (err) {
-      log.warn({ err }, 'cannot send mails; will retry');
-    }
-  }
-
-  async function takeTurns(turns: DueMail[]): Promise<void> {
-    for (let mail = turns.shift(); mail && !stopped; mail = turns.shift()) {
-      if (await isHeld()) return;
-      const claimed = await claimMail(database, mail, new Date(now().getTime() + LEASE_MS));
-      if (claimed) await attempt(claimed).catch((err) => afterError(err, claimed));
-    }
-  }
-
-  /** A problem with one mail must not stop the others. It is claimed again when its lease has ended. */
-  function afterError(err: unknown, { merchant_id, kind }: ClaimedMail): void {
-    if (err instanceof DatabaseUnavailable) throw err;
-    log.error({ err, merchant_id, kind }, 'cannot send a mail; will retry');
-  }
 
   async function attempt(mail: ClaimedMail): Promise<void> {
     const { merchant_id, kind, attempts, expires_at } = mail;
@@ -126,26 +63,38 @@ export function startMailSender(parts: MailSenderParts): MailSender {
     else await retryMail(database, mail, new Date(now().getTime() + pause * 1000), code);
   }
 
-  const unsubscribe = database.listen(MAILS, look);
-  look();
-
   return {
-    async idle() {
-      look();
-      while (running) await running;
-    },
-    async stop() {
-      stopped = true;
-      unsubscribe();
-      clearTimeout(timer);
-      await running;
+    name: 'mails',
+    purpose: 'send a mail',
+    everyMs: 2000,
+    wakes: [MAILS],
+    lanes: 4,
+    // A shop that sends many may use all lanes while nobody else needs them.
+    lanesOfEach: 4,
+    due: async ({ at, after }) =>
+      after || (await isHeld()) ? [] : byTurn(await dueMails(database, at, SEEN_MAX)),
+    async run({ merchant_id, mail_id }, { at, failed }) {
+      if (await isHeld()) return 'done';
+      const lease = new Date(now().getTime() + LEASE_MS);
+      const mail = await claimMail(database, merchant_id, mail_id!, { at, lease });
+      if (!mail) return 'done';
+      try {
+        await attempt(mail);
+      } catch (err) {
+        // It is claimed again when its lease has ended.
+        if (err instanceof DatabaseUnavailable) throw err;
+        failed(err, { merchant_id, kind: mail.kind });
+      }
+      return 'more';
     },
   };
 }
 
 /** One of each shop, then the second of each, and so on. */
-function byTurn(mails: readonly DueMail[]): DueMail[] {
+function byTurn(mails: readonly Pick<ClaimedMail, 'merchant_id' | 'id'>[]): JobKey[] {
   const queues = [...Map.groupBy(mails, ({ merchant_id }) => merchant_id).values()];
   const longest = Math.max(0, ...queues.map(({ length }) => length));
-  return Array.from({ length: longest }, (_, n) => queues.flatMap((queue) => queue[n] ?? [])).flat();
+  return Array.from({ length: longest }, (_, n) => queues.flatMap((queue) => queue[n] ?? []))
+    .flat()
+    .map(({ merchant_id, id }) => ({ merchant_id, mail_id: id }));
 }

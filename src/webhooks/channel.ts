@@ -7,7 +7,7 @@ import { postSigned, signerOf, TIMEOUT_MS } from '../delivery/channels/webhook/c
 import { WEBHOOK } from '../delivery/channels/webhook/descriptor.ts';
 import { endpointChannelId } from '../delivery/queue/endpointEvents.ts';
 import { ENDPOINT } from '../delivery/queue/table.ts';
-import { type DispatchParts, dispatchEvents } from './dispatch.ts';
+import type { DispatchParts } from './dispatch.ts';
 import { type Endpoint, findEndpoint, noteFailingSince, stopEndpoint } from './store.ts';
 
 /** Sends events to the merchants' endpoints, through the same worker as the messages to customers. */
@@ -36,7 +36,6 @@ export function createEndpoints(parts: EndpointParts): EndpointChannels {
       const endpoint = await findEndpoint(database, vault, merchantId, endpointId);
       return endpoint?.enabled ? openEndpoint(endpoint, parts) : undefined;
     },
-    dispatch: () => dispatchEvents(parts),
   };
 }
 

@@ -1,26 +1,20 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries, Reads } from '../database/database.ts';
 import { countEventsAfter, hasEventsAfter, oldestEventAfter } from '../events/log.ts';
+import type { JobKey } from '../jobs/job.ts';
 import type { Endpoint } from './store.ts';
 
 /** How far each endpoint has got in the log of events, and in a replay. */
 
-export type EndpointKey = Pick<Endpoint, 'merchant_id' | 'id' | 'position' | 'replay_position'>;
-
 /** Those that are turned on and have something to do, after the given one. */
-export function listDue(
-  queries: Queries,
-  after: Pick<EndpointKey, 'merchant_id' | 'id'> | undefined,
-  limit: number,
-): Promise<EndpointKey[]> {
-  return queries.all<EndpointKey>(
-    `select merchant_id, id, position, replay_position from webhook_endpoints
+export const listDue = (queries: Queries, after: JobKey | undefined, limit: number): Promise<JobKey[]> =>
+  queries.all(
+    `select merchant_id, id as endpoint_id from webhook_endpoints
       where enabled = 1 and (merchant_id, id) > ($1, $2)
         and (replay_position is not null or ${hasEventsAfter('webhook_endpoints.merchant_id', 'webhook_endpoints.position')})
       order by merchant_id, id limit $3`,
-    [after?.merchant_id ?? 0, after?.id ?? 0, limit],
+    [after?.merchant_id ?? 0, after?.endpoint_id ?? 0, limit],
   );
-}
 
 /** A scrape must stay cheap: it looks at no more endpoints than this. */
 const LAG_ENDPOINTS_MAX = 5000;
@@ -56,13 +50,13 @@ export async function countUndispatched(queries: Reads): Promise<number> {
 /** False if another worker was faster, or the endpoint is turned off or gone. */
 export async function movePosition(
   tx: Queries,
-  { merchant_id, id }: EndpointKey,
-  { from, to }: { from: number; to: number },
+  { merchant_id, id, position }: Pick<Endpoint, 'merchant_id' | 'id' | 'position'>,
+  to: number,
 ): Promise<boolean> {
   const rows = await tx.run(
     `update webhook_endpoints set position = $4
       where merchant_id = $1 and id = $2 and position = $3 and enabled = 1 returning id`,
-    [merchant_id, id, from, to],
+    [merchant_id, id, position, to],
   );
   return rows.length > 0;
 }
@@ -85,7 +79,7 @@ export async function startReplay(
 /** `to` undefined: it is finished. */
 export async function moveReplay(
   tx: Queries,
-  { merchant_id, id }: EndpointKey,
+  { merchant_id, id }: Pick<Endpoint, 'merchant_id' | 'id'>,
   { from, to }: { from: number; to: number | undefined },
 ): Promise<boolean> {
   const rows = await tx.run(

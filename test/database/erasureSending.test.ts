@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { SERVER } from '../../src/audit/record.ts';
 import { createOutbox } from '../../src/delivery/queue/enqueue.ts';
-import type { Worker } from '../../src/delivery/worker/worker.ts';
 import { beginErasure } from '../../src/erasure/begin.ts';
+import type { Runner } from '../../src/jobs/runner.ts';
 import { tablesWith } from '../support/canaries.ts';
 import { CANARIES, callsOf, erased, PHONE } from '../support/erasing.ts';
 import { makeQueuesDue } from '../support/sending.ts';
@@ -16,7 +16,7 @@ onEachEngine('a customer who is being erased', (engine) => {
   // Without its worker, so that nothing is removed: only what the request has done keeps a message from being sent.
   const deskbell = useDeskbell(engine, { WORKER: 'false' });
   let shop: Shop;
-  let worker: Worker | undefined;
+  let worker: Runner | undefined;
   before(async () => {
     shop = await openShop(deskbell, AURORA_ID);
   });

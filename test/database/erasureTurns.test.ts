@@ -6,8 +6,9 @@ import type { MerchantId } from '../../src/contract/ids.ts';
 import type { Database } from '../../src/database/database.ts';
 import { beginErasure } from '../../src/erasure/begin.ts';
 import { beginDeletion, deleteSome } from '../../src/erasure/merchant.ts';
-import { LEASE_MS, takeErasure } from '../../src/erasure/store.ts';
-import { startEraser } from '../../src/erasure/worker.ts';
+import { LEASE_MS, listDue, takeErasure } from '../../src/erasure/store.ts';
+import { deleteMerchants, erasePeople } from '../../src/erasure/worker.ts';
+import { startJobs } from '../../src/jobs/runner.ts';
 import { createLogger } from '../../src/log.ts';
 import { findDeleting } from '../../src/merchants/delete.ts';
 import { findMerchant, insertMerchant } from '../../src/merchants/store.ts';
@@ -40,11 +41,11 @@ onEachEngine('erasures and deletions', (engine) => {
   const deskbell = useDeskbell(engine, { WORKER: 'false' });
   const logged: string[] = [];
   const channelsOf = async () => [];
-  const start = ({ database, clock }: Deskbell) =>
-    startEraser({
-      ...{ database, channelsOf, now: clock.now },
-      log: createLogger({ logLevel: 'info', logPretty: false }, { write: (line) => logged.push(line) }),
-    });
+  const start = ({ database, clock }: Deskbell) => {
+    const parts = { database, channelsOf, now: clock.now };
+    const log = createLogger({ logLevel: 'info', logPretty: false }, { write: (line) => logged.push(line) });
+    return startJobs([erasePeople(parts), deleteMerchants(parts)], { ...parts, log });
+  };
   const erasers: { stop(): Promise<void> }[] = [];
   after(() => Promise.all(erasers.map((eraser) => eraser.stop())));
   const by = () => ({ who: SERVER, at: deskbell.clock.now() });
@@ -67,13 +68,12 @@ onEachEngine('erasures and deletions', (engine) => {
     await eraseLater(BOREALIS_ID, id);
     const at = clock.now();
     const lease = { at, leaseUntil: new Date(at.getTime() + 1) };
-    const first = await takeErasure(database, lease, {});
-    assert.equal(first?.merchantId, AURORA_ID);
-    const second = await takeErasure(database, lease, { after: AURORA_ID });
-    assert.equal(second?.merchantId, BOREALIS_ID);
-    assert.equal(await takeErasure(database, lease, { except: [AURORA_ID] }), undefined);
-    assert.equal((await takeErasure(database, lease, { after: BOREALIS_ID }))?.merchantId, AURORA_ID);
-    assert.equal(await takeErasure(database, lease, { only: BOREALIS_ID }), undefined);
+    const due = async (after = 0) => (await listDue(database, at, after)).map((row) => row.merchant_id);
+    assert.deepEqual(await due(), [AURORA_ID, AURORA_ID, AURORA_ID, BOREALIS_ID]);
+    assert.deepEqual(await due(AURORA_ID), [BOREALIS_ID]);
+    assert.equal((await takeErasure(database, lease, BOREALIS_ID))?.merchantId, BOREALIS_ID);
+    assert.equal(await takeErasure(database, lease, BOREALIS_ID), undefined);
+    assert.deepEqual(await due(), [AURORA_ID, AURORA_ID, AURORA_ID]);
   });
 
   it('that fail step back, more and more, and the others go on', async () => {

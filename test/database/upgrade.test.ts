@@ -5,7 +5,7 @@ import { createLogger } from '../../src/log.ts';
 import { openServer, type Server } from '../../src/server.ts';
 import { run } from '../support/command.ts';
 import type { TestDatabase } from '../support/databases.ts';
-import { call, NOTIFICATIONS, onEachEngine } from '../support/server.ts';
+import { call, NOTIFICATIONS, onEachEngine, SENDING } from '../support/server.ts';
 import { type Meta, metaEnv, startMeta } from '../support/stand-ins/meta.ts';
 import { createOldDatabase, type OldVersion } from '../support/upgrades/database.ts';
 
@@ -100,7 +100,7 @@ onEachEngine('a filled database of version 0.1.0', (engine) => {
     await server.close();
     const config = readConfig({ ...env, PORT: '0' });
     server = await openServer(config, createLogger({ logLevel: 'error', logPretty: false }), now);
-    await server.background!.worker.idle();
+    await server.background.idle(SENDING);
     const sent = meta.accepted.map(({ to, content }) => ({ to, content }));
     for (const to of new Set(old.queued.map((message) => message.to))) {
       const own = ({ to: recipient }: { to: string }) => recipient === to;

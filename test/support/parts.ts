@@ -26,17 +26,19 @@ delivery: FEATURE audit/record.ts auth/guard.ts events/record.ts secrets.ts vers
 conversations: FEATURE auth/columns.ts auth/guard.ts delivery/phone.ts delivery/channels/windows.ts
   delivery/attention.ts delivery/queue/control/ delivery/queue/deliveries.ts delivery/queue/enqueue.ts
   events/record.ts merchants/storage.ts merchants/store.ts
+# Describes what features do later, and runs it.
+jobs: contract/ids.ts database/database.ts database/expiry.ts
 # Every feature logs its events, so this one imports no other.
 events: FEATURE
 # Reads the records of CSV and JSON Lines files.
 files:
 live: FEATURE auth/guard.ts auth/recheck.ts auth/tokens.ts events/log.ts
 # Endpoints use the queue and the worker of delivery, which gets them as functions.
-webhooks: FEATURE audit/record.ts auth/guard.ts delivery/ events/log.ts secrets.ts
+webhooks: FEATURE audit/record.ts auth/guard.ts delivery/ events/follow.ts events/log.ts secrets.ts
 # Alerts use the queue and the worker of delivery, too.
-alerts: FEATURE auth/columns.ts auth/guard.ts auth/people.ts delivery/ events/log.ts secrets.ts
+alerts: FEATURE auth/columns.ts auth/guard.ts auth/people.ts delivery/ events/follow.ts events/log.ts secrets.ts
   notifications/brief.ts notifications/team/store.ts
-endpointChannels.ts: contract/ids.ts mail/queue.ts alerts/ config.ts database/database.ts delivery/ secrets.ts
+endpointChannels.ts: contract/ids.ts jobs/job.ts mail/queue.ts alerts/ config.ts database/database.ts delivery/ secrets.ts
   webhooks/ merchants/store.ts
 # It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
 assistant: contract/
@@ -44,7 +46,7 @@ assistant: contract/
 mcp: auth/guard.ts contract/ database/deadline.ts errors.ts version.ts
 merchants: FEATURE audit/record.ts auth/guard.ts delivery/phone.ts
 demo.ts: audit/record.ts auth/ notifications/ knowledge/demo.ts knowledge/suggestions.ts contract/
-  database/database.ts conversations/messages.ts database/chain.ts database/insert.ts demo/
+  database/database.ts conversations/messages.ts database/insert.ts demo/
 demo: contract/ database/database.ts
 http: contract/ errors.ts database/database.ts database/deadline.ts installation.ts metrics.ts tracing.ts
   version.ts
@@ -55,17 +57,17 @@ config: secrets.ts database/address.ts delivery/channels/descriptors.ts delivery
   delivery/phone.ts http/address.ts installation.ts
 log.ts: config.ts database/database.ts tracing.ts
 # Loaded only with OTEL_ settings.
-telemetry: config/telemetry.ts database/chain.ts database/database.ts log.ts metrics.ts tracing.ts version.ts
+telemetry: config/telemetry.ts database/database.ts log.ts metrics.ts tracing.ts version.ts
 processOutput.ts: config.ts
 listenError.ts: config.ts
 startProblem.ts: config.ts database/database.ts database/problems.ts secrets.ts systemErrors.ts
 storage.ts: config.ts conversations/storage.ts knowledge/versions.ts merchants/storage.ts
   notifications/inboxes.ts
 # What becomes of a forgotten password is the business of auth, and mails are in the language of the merchant.
-mailSender.ts: auth/passwords/reset.ts config.ts database/database.ts mail/ merchants/store.ts secrets.ts
+mailSender.ts: auth/passwords/reset.ts config.ts database/database.ts jobs/job.ts mail/ merchants/store.ts secrets.ts
 # All features declare their tables: these three read all declarations, so no feature imports them.
 tables.ts: database/tables.ts alerts/tables.ts audit/tables.ts auth/tables.ts conversations/tables.ts
-  delivery/tables.ts events/tables.ts knowledge/tables.ts mail/tables.ts merchants/tables.ts
+  delivery/tables.ts events/tables.ts jobs/tables.ts knowledge/tables.ts mail/tables.ts merchants/tables.ts
   notifications/tables.ts webhooks/tables.ts
 erasure: FEATURE tables.ts alerts/subscriptions.ts audit/record.ts audit/store.ts auth/guard.ts auth/leave.ts
   auth/people.ts conversations/ database/deleteBatch.ts delivery/phone.ts
@@ -77,15 +79,15 @@ export: FEATURE tables.ts audit/record.ts auth/guard.ts conversations/person.ts 
 version.ts: installation.ts
 `;
 const FEATURE = `
-  contract/ errors.ts tracing.ts database/database.ts database/chain.ts database/deadline.ts
+  contract/ errors.ts tracing.ts database/database.ts database/deadline.ts
   database/ids.ts database/insert.ts database/lookup.ts database/ofMerchants.ts database/pages.ts
-  database/sendingHold.ts database/tables.ts database/text.ts database/values.ts database/batchPerTick.ts http/
+  database/sendingHold.ts database/tables.ts database/text.ts database/values.ts database/batchPerTick.ts http/ jobs/job.ts
 `;
 export const EVERYTHING = [''];
 const MAY_IMPORT_EVERYTHING =
   'serve.ts figures.ts observe.ts background.ts cleanUp.ts reseal.ts server.ts cli';
 const MAY_IMPORT_NOTHING =
-  'contract errors.ts installation.ts metrics.ts regularly.ts secrets.ts systemErrors.ts tracing.ts';
+  'contract errors.ts installation.ts metrics.ts secrets.ts systemErrors.ts tracing.ts';
 
 const words = (text: string) => text.split(/\s+/).filter((word) => word !== '');
 

@@ -8,7 +8,8 @@ import { openDatabase } from '../../src/database/open.ts';
 import type { Channel } from '../../src/delivery/channels/channel.ts';
 import { createChannels } from '../../src/delivery/channels/merchantChannels.ts';
 import { insertMessage, type NewDelivery, readAddress } from '../../src/delivery/queue/enqueue.ts';
-import { startWorker, type WorkerParts } from '../../src/delivery/worker/worker.ts';
+import { sendMessages, type WorkerParts } from '../../src/delivery/worker/worker.ts';
+import { startJobs } from '../../src/jobs/runner.ts';
 import { createLogger } from '../../src/log.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
@@ -72,7 +73,7 @@ export async function startSending(
   const known = createChannels({ database, vault, now: clock.now }, config);
   const fixed = channel?.(clock.now);
   const channels = fixed ? { ...known, of: async () => fixed } : known;
-  const worker = startWorker({
+  const jobs = sendMessages({
     database,
     channels,
     log,
@@ -81,6 +82,7 @@ export async function startSending(
     concurrency: config.workerConcurrency,
     ...observing,
   });
+  const worker = startJobs(jobs, { database, log, now: clock.now });
 
   return {
     env,

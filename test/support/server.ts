@@ -96,6 +96,9 @@ export function useOwners(deskbell: Deskbell): { aurora: string; borealis: strin
 
 export const redisUrl = process.env.TEST_REDIS_URL;
 
+/** The jobs after which everything is sent. */
+export const SENDING = ['messages', 'statuses', 'attention', 'webhooks', 'alerts', 'alert mails', 'mails'];
+
 /** Declares the same tests for each engine. */
 export function onEachEngine(title: string, tests: (engine: Engine) => void): void {
   for (const engine of engines) describe(`${title} (${engine})`, () => tests(engine));
@@ -163,7 +166,7 @@ export async function startDeskbell(
   const log = createLogger({ ...config, logPretty: false }, { write: (line) => logged.push(line) });
 
   const allSent = async () => {
-    await Promise.all([server.background?.worker.idle(), server.background?.mailSender?.idle()]);
+    await server.background.idle(SENDING);
   };
   const clock = createClock(allSent);
   const server = await openServer(config, log, clock.now, options);

@@ -9,7 +9,8 @@ import { WEBHOOK } from '../../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../../src/delivery/channels/settings.ts';
 import { openWebhook, type WebhookSettings } from '../../src/delivery/channels/webhook/channel.ts';
 import { DELIVERIES, type NewDelivery } from '../../src/delivery/queue/enqueue.ts';
-import { startWorker, type Worker } from '../../src/delivery/worker/worker.ts';
+import { sendMessages } from '../../src/delivery/worker/worker.ts';
+import { type Runner, startJobs } from '../../src/jobs/runner.ts';
 import { createLogger } from '../../src/log.ts';
 import { insertMerchant } from '../../src/merchants/store.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
@@ -108,10 +109,11 @@ export const untilSomebodyWaits = (database: Database, tx: Queries): Promise<voi
 export function startWorkerWithTimeout(
   { database, config, clock }: Deskbell,
   timeoutMs: () => number,
-): Worker {
+): Runner {
   const now = clock.now;
   const known = createChannels({ database, vault: openVault(config), now }, config);
-  return startWorker({
+  const log = createLogger({ logLevel: 'warn', logPretty: false }, { write: () => {} });
+  const jobs = sendMessages({
     database,
     channels: {
       ...known,
@@ -121,9 +123,10 @@ export function startWorkerWithTimeout(
         return { type: WEBHOOK, ...openWebhook(settings as WebhookSettings, { now }, options) };
       },
     },
-    log: createLogger({ logLevel: 'warn', logPretty: false }, { write: () => {} }),
+    log,
     now,
     concurrency: config.workerConcurrency,
     onAttempt: () => {},
   });
+  return startJobs(jobs, { database, log, now });
 }

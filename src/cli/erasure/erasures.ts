@@ -28,7 +28,7 @@ export async function finishErasures(parts: EraseParts, merchantId: MerchantId):
   while ((await countErasures(database, merchantId)) > 0) {
     const at = now();
     const lease = { at, leaseUntil: new Date(at.getTime() + LEASE_MS) };
-    const erasure = await takeErasure(database, lease, { only: merchantId });
+    const erasure = await takeErasure(database, lease, merchantId);
     if (erasure) await eraseStep({ ...parts, pause: createPause(parts, erasure) }, erasure);
     else {
       notice();

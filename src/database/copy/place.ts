@@ -81,6 +81,7 @@ export async function completeSchema(store: Store): Promise<number | undefined> 
 /** What a first start writes. Everything else belongs to somebody. */
 const WRITTEN_AT_START: ReadonlySet<string> = new Set([
   ...['answer_schemas', 'signing_keys', 'vapid_keys', 'audit_events', 'revocations', 'background_changes'],
+  'job_leases',
 ]);
 
 /** Whether it has no tables, or only what a first start has written. */

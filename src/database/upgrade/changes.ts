@@ -92,6 +92,9 @@ const openChanges = (queries: Queries): Promise<Progress[]> =>
     'select migration, merchant_id, position from background_changes where finished_at is null order by migration',
   );
 
+export const hasOpenChanges = async (queries: Queries): Promise<boolean> =>
+  (await openChanges(queries)).length > 0;
+
 /** Before a migration that relies on them. */
 export async function finishChanges(database: Database, folder: URL, now: () => Date): Promise<void> {
   const known = readMigrations(database.engine, folder);

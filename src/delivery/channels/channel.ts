@@ -23,8 +23,6 @@ export interface ChannelType {
 export interface EndpointChannels {
   /** Undefined if it is turned off or removed. */
   of(merchantId: MerchantId, endpointId: number): Promise<Channel | undefined>;
-  /** Puts new events into the endpoints' queues. Returns how many. */
-  dispatch(): Promise<number>;
 }
 
 /**

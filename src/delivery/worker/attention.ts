@@ -1,6 +1,6 @@
-import type { Logger } from 'pino';
 import type { MerchantId } from '../../contract/ids.ts';
 import { CHANGES, type Database, DatabaseUnavailable } from '../../database/database.ts';
+import type { Job, Run } from '../../jobs/job.ts';
 import { WAITING_MAX_MS } from '../attention.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
 import { listUnnoticed, notice, type Unnoticed } from '../queue/noticed.ts';
@@ -11,25 +11,19 @@ import { listChannelStops } from './stops.ts';
 interface AttentionParts {
   database: Database;
   channels: Channels;
-  log: Logger;
-  now: () => Date;
 }
 
-const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 500;
 /** In one transaction. */
 const OF_A_MERCHANT = 100;
 
-/** Looks at most once in a second. Returns how many messages it has reported. */
-export function createAttention({ database, channels, log, now }: AttentionParts): () => Promise<number> {
-  let lookedAt = Number.NEGATIVE_INFINITY;
-
+export function noticeAttention({ database, channels }: AttentionParts): Job {
   /** A problem with one merchant must not stop the others. */
   async function noticeAll(
     merchantId: MerchantId,
     ids: readonly number[],
     kind: 'waiting' | 'stopped',
-    at: Date,
+    { at, failed }: Run,
   ): Promise<number> {
     let count = 0;
     try {
@@ -37,7 +31,7 @@ export function createAttention({ database, channels, log, now }: AttentionParts
         count += await notice(database, merchantId, ids.slice(from, from + OF_A_MERCHANT), kind, at);
     } catch (err) {
       if (err instanceof DatabaseUnavailable) throw err;
-      log.error({ err, merchant_id: merchantId }, 'cannot report messages that wait; will retry');
+      failed(err, { merchant_id: merchantId });
     }
     return count;
   }
@@ -46,7 +40,7 @@ export function createAttention({ database, channels, log, now }: AttentionParts
   async function look(
     until: string,
     kind: 'waiting' | 'stopped',
-    at: Date,
+    run: Run,
     isAbout: (merchantId: MerchantId) => Promise<boolean>,
   ): Promise<number> {
     let count = 0;
@@ -58,29 +52,33 @@ export function createAttention({ database, channels, log, now }: AttentionParts
       for (const [merchantId, messages] of Map.groupBy(concerned, ({ merchant_id }) => merchant_id)) {
         if (!(await isAbout(merchantId))) continue;
         const ids = messages.map(({ id }) => id);
-        count += await noticeAll(merchantId, ids, kind, at);
+        count += await noticeAll(merchantId, ids, kind, run);
       }
       if (found.length < AT_ONCE) return count;
       after = found.at(-1)!;
     }
   }
 
-  return async () => {
-    const at = now();
-    if (at.getTime() - lookedAt < LOOK_EVERY_MS) return 0;
-    lookedAt = at.getTime();
-    const stopped = new Set(
-      (await listChannelStops(database, at))
-        .filter(({ kind }) => kind === 'refused')
-        .map(({ channel_id }) => channel_id),
-    );
-    const isStopped = async (merchantId: MerchantId) => stopped.has((await channels.of(merchantId)).id);
-    let count = 0;
-    // First, because the reason of a message that has waited for long may be that its channel is stopped.
-    if (stopped.size > 0) count += await look(at.toISOString(), 'stopped', at, isStopped);
-    const longAgo = new Date(at.getTime() - WAITING_MAX_MS).toISOString();
-    count += await look(longAgo, 'waiting', at, async () => true);
-    if (count > 0) database.signal(CHANGES);
-    return count;
+  return {
+    name: 'attention',
+    purpose: 'report messages that wait',
+    everyMs: 1000,
+    async run(_key, run) {
+      const { at } = run;
+      const stopped = new Set(
+        (await listChannelStops(database, at))
+          .filter(({ kind }) => kind === 'refused')
+          .map(({ channel_id }) => channel_id),
+      );
+      const isStopped = async (merchantId: MerchantId) => stopped.has((await channels.of(merchantId)).id);
+      let count = 0;
+      // First, because the reason of a message that has waited for long may be that its channel is stopped.
+      if (stopped.size > 0) count += await look(at.toISOString(), 'stopped', run, isStopped);
+      const longAgo = new Date(at.getTime() - WAITING_MAX_MS).toISOString();
+      count += await look(longAgo, 'waiting', run, async () => true);
+      if (count === 0) return 'done';
+      database.signal(CHANGES);
+      return 'more';
+    },
   };
 }

@@ -22,8 +22,8 @@ interface TurnParts {
   isHeld: () => Promise<boolean>;
 }
 
-/** What a round has found: nothing due; more to claim; what is due has no free slot, or is held; or the database failed. */
-export type Round = 'nothing' | 'more' | 'capped' | 'held' | 'failed';
+/** What a round has found: nothing due; more to claim; or what is due has no free slot, or is held. */
+type Round = 'nothing' | 'more' | 'capped' | 'held';
 
 /** After this time, another worker takes over a killed worker's messages. Longer than an attempt takes. */
 const LEASE_MS = 20_000;
@@ -122,8 +122,7 @@ export function createTurns(parts: TurnParts): () => Promise<Round> {
       return await round();
     } catch (err) {
       position = undefined;
-      log.warn({ err }, 'cannot claim deliveries; will retry');
-      return 'failed';
+      throw err;
     }
   };
 }

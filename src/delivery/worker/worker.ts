@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { CHANGES, type Database } from '../../database/database.ts';
 import { createHoldCheck } from '../../database/sendingHold.ts';
+import type { Job } from '../../jobs/job.ts';
 import { currentSpan, type Tracer, traced } from '../../tracing.ts';
 import type { Channel, EndpointChannels, SendResult } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
@@ -11,19 +11,20 @@ import { DELIVERIES } from '../queue/enqueue.ts';
 import { releaseWaitingFor } from '../queue/release.ts';
 import type { Settlement } from '../queue/settle.ts';
 import { MESSAGES } from '../queue/table.ts';
-import { createAttention } from './attention.ts';
+import { noticeAttention } from './attention.ts';
 import { createBreaker } from './breaker.ts';
 import { settlementOf } from './outcome.ts';
 import { prepare } from './prepare.ts';
-import { createSideJob } from './sideJob.ts';
 import { createSlots } from './slots.ts';
-import { createTurns, type Round } from './turns.ts';
+import { createTurns } from './turns.ts';
 import { createOutcomeWriter } from './writer.ts';
 
 export interface WorkerParts {
   database: Database;
   channels: Channels;
   endpoints?: EndpointChannels;
+  /** The jobs that fill the queues of the endpoints. */
+  followers?: readonly string[];
   log: Logger;
   now: () => Date;
   /** How many messages are sent at the same time, in all and through one channel. */
@@ -38,25 +39,11 @@ export interface WorkerParts {
   tracer?: Tracer | undefined;
 }
 
-export interface Worker {
-  /** There may be something to do. */
-  wake(): void;
-  /** Resolves when nothing is due and nothing is being sent. */
-  idle(): Promise<void>;
-  /** Waits until what is being sent is finished. */
-  stop(): Promise<void>;
-}
-
-/** Wake-up calls may be lost with their connection. */
 const POLL_MS = 2000;
 /** A free slot normally wakes the worker, so these are upper bounds. */
-const WAIT_MS = { nothing: POLL_MS, capped: 100, held: POLL_MS, failed: POLL_MS } as const;
+const WAIT_MS = { capped: 100, held: POLL_MS } as const;
 /** Wake-up calls within this time share one claim. */
 const CLAIM_EVERY_MS = 10;
-/** Changes within this time share one look for new events. */
-const DISPATCH_EVERY_MS = 20;
-/** With many endpoints a look takes long. It takes at most a tenth of the time. */
-const DISPATCH_SHARE = 10;
 /** The pause after an internal error before the attempt. */
 const PUT_BACK_MS = 5000;
 /** At the start, statuses are processed first. If they keep coming, sending starts after this time. */
@@ -70,48 +57,62 @@ const wasCalled = (result: SendResult): boolean =>
   !('notCounted' in result && result.notCounted) &&
   !('code' in result && NOT_CALLED.has(result.code));
 
-export function startWorker(parts: WorkerParts): Worker {
+/** Sends the messages that are due. Each turn claims some of them, which are then sent beside it. */
+export function sendMessages(parts: WorkerParts): Job[] {
   const { database, channels, log, now, onAttempt } = parts;
+  let wakeJob: (job: string) => void = () => {};
+  const wake = () => wakeJob('messages');
   const breaker = createBreaker(parts);
   const slots = createSlots(parts.concurrency, wake);
-  const noticeAttention = createAttention(parts);
   const writeOutcome = createOutcomeWriter(database, now);
   const defaultDailyLimit = channels.defaultDailyLimit;
   const inFlight = new Set<Promise<void>>();
-  let stopped = false;
-  let woken = false;
-  let wakeUp: () => void = () => {};
-  let onIdle: (() => void)[] = [];
-  let nothingDue = false;
-  /** How long the last look that found no events took. */
-  let lookMs = 0;
-  let dispatchTimer: NodeJS.Timeout | undefined;
-  const sideJobEnded = (count: number) => (count > 0 ? wake() : resolveIdle());
-  const statuses = createSideJob(statusesDone, sideJobEnded);
-  const dispatching = createSideJob(dispatched, sideJobEnded);
   const takeTurns = createTurns({ ...parts, slots, breaker, begin, isHeld: createHoldCheck(database) });
-  const unsubscribe = database.listen(DELIVERIES, wake);
-  const stopDispatching = parts.endpoints ? dispatchOnChanges() : () => {};
-  const running = run();
+  const { processStatuses = async () => 0 } = parts;
+  let hasStarted = false;
 
-  async function run(): Promise<void> {
-    // A status that came while no worker ran may show that a message was sent and need not be repeated.
+  /** A status that came while no worker ran may show that a message was sent and need not be repeated. */
+  async function start(signal: AbortSignal): Promise<void> {
     const startedAt = performance.now();
-    while (!stopped && performance.now() - startedAt < STATUSES_FIRST_MS && (await statusesDone()) > 0);
-    await wakeLateQueues(database, now()).catch((err) => log.warn({ err }, 'cannot check the queues'));
-    while (!stopped) {
-      const claimedAt = performance.now();
-      woken = false;
-      nothingDue = false;
-      statuses.start();
-      const found = await takeTurns();
-      nothingDue = found === 'nothing' || found === 'held';
-      resolveIdle();
-      if (found !== 'more') await untilWoken(found);
-      const pauseMs = CLAIM_EVERY_MS - (performance.now() - claimedAt);
-      if (pauseMs > 0 && !stopped) await sleep(pauseMs);
-    }
+    while (
+      !signal.aborted &&
+      performance.now() - startedAt < STATUSES_FIRST_MS &&
+      (await processStatuses()) > 0
+    );
+    await wakeLateQueues(database, now());
+    hasStarted = true;
   }
+
+  const messages: Job = {
+    name: 'messages',
+    purpose: 'claim deliveries',
+    everyMs: POLL_MS,
+    wakes: [DELIVERIES],
+    gatherMs: CLAIM_EVERY_MS,
+    inFlight,
+    started: (wakeOne) => {
+      wakeJob = wakeOne;
+    },
+    async run(_key, { signal }) {
+      if (!hasStarted) await start(signal);
+      const found = await takeTurns();
+      if (found === 'more') return 'more';
+      if (found !== 'nothing') return { againInMs: WAIT_MS[found] };
+      const due = await nextDueAt(database);
+      return due === undefined ? 'done' : { againInMs: Date.parse(due) - now().getTime() };
+    },
+  };
+  const statuses: Job = {
+    name: 'statuses',
+    purpose: 'read what channels have reported',
+    everyMs: POLL_MS,
+    wakes: [DELIVERIES],
+    async run() {
+      if ((await processStatuses()) === 0) return 'done';
+      wake();
+      return 'more';
+    },
+  };
 
   function begin(channel: Channel, delivery: Claimed, isProbe: boolean): void {
     const free = slots.hold(channel);
@@ -122,8 +123,8 @@ export function startWorker(parts: WorkerParts): Worker {
         inFlight.delete(work);
         free();
         if (delivery.endpoint_id === MESSAGES) database.signal(CHANGES);
-        // A message has events, and an endpoint has room for more of them.
-        dispatchSoon();
+        // An endpoint has room for more events.
+        else for (const job of parts.followers ?? []) wakeJob(job);
         wake();
       });
     inFlight.add(work);
@@ -227,110 +228,5 @@ export function startWorker(parts: WorkerParts): Worker {
     }
   }
 
-  async function statusesDone(): Promise<number> {
-    try {
-      return (await parts.processStatuses?.()) ?? 0;
-    } catch (err) {
-      log.warn({ err }, 'cannot read what channels have reported; will retry');
-      return 0;
-    }
-  }
-
-  async function dispatched(): Promise<number> {
-    try {
-      const startedAt = performance.now();
-      // Before, because it writes events.
-      const count = (await noticeAttention()) + ((await parts.endpoints?.dispatch()) ?? 0);
-      // What it dispatches is work that must be done.
-      lookMs = count > 0 ? 0 : performance.now() - startedAt;
-      // There may be more, and these can be sent meanwhile.
-      if (count > 0) dispatchAgain();
-      return count;
-    } catch (err) {
-      log.warn({ err }, 'cannot put events into the queue; will retry');
-      return 0;
-    }
-  }
-
-  function dispatchAgain(): void {
-    wake();
-    if (!stopped) dispatching.start();
-  }
-
-  function dispatchSoon(): void {
-    if (!parts.endpoints || stopped) return;
-    // Whoever waits until nothing is left does not wait for the pause, too.
-    if (onIdle.length > 0) {
-      dispatching.start();
-      return;
-    }
-    dispatchTimer ??= setTimeout(
-      () => {
-        dispatchTimer = undefined;
-        dispatching.start();
-      },
-      Math.max(DISPATCH_EVERY_MS, DISPATCH_SHARE * lookMs),
-    ).unref();
-  }
-
-  /** Every change may have written events. */
-  function dispatchOnChanges(): () => void {
-    const stopListening = database.listen(CHANGES, dispatchSoon);
-    const poll = setInterval(dispatchSoon, POLL_MS).unref();
-    dispatchSoon();
-    return () => {
-      stopListening();
-      clearInterval(poll);
-      clearTimeout(dispatchTimer);
-    };
-  }
-
-  function resolveIdle(): void {
-    const isDispatching = dispatchTimer !== undefined || dispatching.running() !== undefined;
-    if (!nothingDue || inFlight.size > 0 || statuses.running() || isDispatching || woken) return;
-    for (const resolve of onIdle) resolve();
-    onIdle = [];
-  }
-
-  function wake(): void {
-    woken = true;
-    wakeUp();
-  }
-
-  /** Waits for a wake-up call, the time when the next message is due, or the next poll. */
-  async function untilWoken(found: Exclude<Round, 'more'>): Promise<void> {
-    if (woken || stopped) return;
-    const due = found === 'nothing' ? await nextDueAt(database).catch(() => undefined) : undefined;
-    const inMs = due === undefined ? WAIT_MS[found] : Date.parse(due) - now().getTime();
-    if (woken || stopped) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.min(Math.max(inMs, 5), POLL_MS));
-      wakeUp = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
-
-  return {
-    wake,
-    idle() {
-      return new Promise((resolve) => {
-        onIdle.push(resolve);
-        clearTimeout(dispatchTimer);
-        dispatchTimer = undefined;
-        dispatching.start();
-        wake();
-      });
-    },
-    async stop() {
-      stopped = true;
-      unsubscribe();
-      stopDispatching();
-      wakeUp();
-      await running;
-      await Promise.all(inFlight);
-      await Promise.all([statuses.running(), dispatching.running()]);
-    },
-  };
+  return [messages, statuses, noticeAttention(parts)];
 }

@@ -1,97 +1,50 @@
-import { randomUUID } from 'node:crypto';
-import type { Logger } from 'pino';
 import { CHANGES, type Database } from '../../database/database.ts';
+import { type Job, Unavailable } from '../../jobs/job.ts';
 import { readWordings } from '../documents/wordingRows.ts';
 import { BATCH_MAX, type Embed, EmbeddingsFailure } from './client.ts';
 import {
-  claim,
+  continueWalk,
   type DocumentTexts,
-  type DueMerchant,
-  keepLease,
-  type Lease,
   listDue,
   listWithoutVectors,
   type MadeVectors,
-  release,
+  moveWalk,
   writeVectors,
 } from './store.ts';
 import { encode, hashOf, inputOf, type StoredVector } from './vectors.ts';
 
-export interface VectorMakerParts {
+export interface VectorParts {
   database: Database;
   embed: Embed;
   model: string;
-  log: Logger;
-  now: () => Date;
 }
 
-export interface VectorMaker {
-  /** Ends the current request. */
-  stop(): Promise<void>;
-}
-
-/** Signals may be lost with their connection. */
-const POLL_MS = 2000;
-/** Changes within this time share one look. With many merchants a look takes longer, but at most a tenth of the time. */
-const LOOK_EVERY_MS = 200;
-const LOOK_SHARE = 10;
 const MERCHANTS_AT_ONCE = 20;
 /** A model on a small processor needs seconds for a batch. */
 const TIMEOUT_MS = 60_000;
-const LEASE_MS = 90_000;
-/** The first pause after a failure. It doubles with each further one. */
-const PAUSE_MS = 5000;
-const PAUSE_MAX_MS = 120_000;
 /** The length that a text is cut to when the endpoint refuses it. */
 const SHORT_LENGTH = 400;
 
 /** Makes the missing vectors of all merchants' documents, one batch per merchant in turn. */
-export function startVectorMaker({ database, embed, model, log, now }: VectorMakerParts): VectorMaker {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | undefined;
-  let lookMs = 0;
-  let failures = 0;
-  let pausedUntilMs = 0;
-
-  function lookSoon(): void {
-    if (running || signal.aborted) return;
-    timer ??= setTimeout(
-      () => {
-        timer = undefined;
-        running = makeAll()
-          .catch((err) => log.warn({ err }, 'cannot make vectors of documents; will retry'))
-          .finally(() => {
-            running = undefined;
-          });
-      },
-      Math.max(LOOK_EVERY_MS, LOOK_SHARE * lookMs),
-    ).unref();
-  }
-
-  async function makeAll(): Promise<void> {
-    let after = 0;
-    while (!signal.aborted && now().getTime() >= pausedUntilMs) {
-      const startedAt = performance.now();
-      const due = await listDue(database, { model, at: now(), after, limit: MERCHANTS_AT_ONCE });
-      lookMs = performance.now() - startedAt;
-      if (due.length === 0 && after === 0) return;
-      after = due.length < MERCHANTS_AT_ONCE ? 0 : due.at(-1)!.merchant_id;
-      for (const merchant of due) {
-        if (signal.aborted || !(await takeTurn(merchant))) return;
-      }
-    }
-  }
-
-  /** False if the endpoint does not work. */
-  async function takeTurn(merchant: DueMerchant): Promise<boolean> {
-    const merchantId = merchant.merchant_id;
-    const lease = newLease();
-    const claimed = await claim(database, merchant, { model, lease, at: now() });
-    if (!claimed) return true;
-    const after = claimed.position;
-    const found = await listWithoutVectors(database, merchantId, { after, model, limit: BATCH_MAX });
+export const makeVectors = (parts: VectorParts): Job => ({
+  name: 'vectors',
+  purpose: 'make vectors of documents',
+  everyMs: 2000,
+  wakes: [CHANGES],
+  gatherMs: 200,
+  lease: true,
+  pauseMs: { min: 5000, max: 120_000 },
+  due: ({ after }) =>
+    listDue(parts.database, { model: parts.model, after: after?.merchant_id ?? 0, limit: MERCHANTS_AT_ONCE }),
+  async run({ merchant_id: merchantId }, { signal }) {
+    const { database, model } = parts;
+    const walk = await continueWalk(database, merchantId, model);
+    if (!walk) return 'done';
+    const found = await listWithoutVectors(database, merchantId, {
+      after: walk.position,
+      model,
+      limit: BATCH_MAX,
+    });
     const others = await readWordings(
       database,
       merchantId,
@@ -99,38 +52,27 @@ export function startVectorMaker({ database, embed, model, log, now }: VectorMak
     );
     const documents = firstWith(found.documents, others, BATCH_MAX);
     const lookedUntil = documents.length < found.documents.length ? documents.at(-1)!.id : found.lookedUntil;
-    try {
-      if (documents.length > 0) {
-        const keep = () => keepLease(database, merchantId, newLease(lease.id));
-        const made = await makeFor(documents, others, keep);
-        const position = documents.at(-1)!.id;
-        if (!made || !(await writeVectors(database, merchantId, { lease, model, made, position })))
-          return true;
-      }
-      failures = 0;
-      await release(database, merchantId, lease, lookedUntil);
-      return true;
-    } catch (error) {
-      // So that another worker, or this one after a restart, can go on at once.
-      await release(database, merchantId, lease, after);
-      if (!(error instanceof EmbeddingsFailure)) throw error;
-      if (!signal.aborted) pauseAfter(error);
-      return false;
+    if (documents.length > 0) {
+      const made = await createMaker(parts, signal)(documents, others).catch((err) => {
+        // All other merchants' texts would fail, too.
+        throw err instanceof EmbeddingsFailure ? new Unavailable(err, err.retryAfterMs) : err;
+      });
+      const position = documents.at(-1)!.id;
+      // Another worker has taken over.
+      if (!(await writeVectors(database, merchantId, { walk, made, position }))) return 'done';
+      walk.position = position;
     }
-  }
+    await moveWalk(database, merchantId, walk, lookedUntil);
+    return 'more';
+  },
+});
 
-  function pauseAfter({ retryAfterMs }: EmbeddingsFailure): void {
-    const pauseMs = Math.min(PAUSE_MS * 2 ** failures, PAUSE_MAX_MS);
-    failures += 1;
-    pausedUntilMs = now().getTime() + Math.max(pauseMs, retryAfterMs ?? 0);
-  }
-
-  /** Undefined if the lease is lost. */
+/** Makes the vectors that documents do not have yet. */
+function createMaker({ embed, model }: VectorParts, signal: AbortSignal) {
   async function makeFor(
     documents: readonly DocumentTexts[],
     others: ReadonlyMap<number, readonly string[]>,
-    keep: () => Promise<boolean>,
-  ): Promise<MadeVectors[] | undefined> {
+  ): Promise<MadeVectors[]> {
     const wanted = documents.map((document) => ({
       document,
       texts: new Map(
@@ -147,7 +89,6 @@ export function startVectorMaker({ database, embed, model, log, now }: VectorMak
     );
     const hashes = [...missing.keys()];
     for (let from = 0; from < hashes.length; from += BATCH_MAX) {
-      if (!(await keep())) return undefined;
       const batch = hashes.slice(from, from + BATCH_MAX);
       const vectors = await embedEach(batch.map((hash) => missing.get(hash)!));
       for (const [place, hash] of batch.entries()) {
@@ -201,23 +142,7 @@ export function startVectorMaker({ database, embed, model, log, now }: VectorMak
     }
   }
 
-  const newLease = (id: string = randomUUID()): Lease => ({
-    id,
-    until: new Date(now().getTime() + LEASE_MS),
-  });
-
-  const stopListening = database.listen(CHANGES, lookSoon);
-  const poll = setInterval(lookSoon, POLL_MS).unref();
-  lookSoon();
-  return {
-    async stop() {
-      stopping.abort();
-      stopListening();
-      clearInterval(poll);
-      clearTimeout(timer);
-      await running;
-    },
-  };
+  return makeFor;
 }
 
 /** So many of the documents that they have about this many texts, so that a merchant's turn stays short. */

@@ -4,82 +4,80 @@ import { ownIdIn } from '../../database/ids.ts';
 
 /** How far each merchant's documents have vectors, and the vectors. */
 
-export interface DueMerchant {
-  merchant_id: MerchantId;
-  version: string;
-}
-
 /** SQL: the merchants with documents that have no vectors of the model yet. Reads one short row per merchant. */
 const DUE = `live_versions v left join vector_progress p on p.merchant_id = v.merchant_id
   where v.topic = 'knowledge' and (p.merchant_id is null or p.complete_version <> v.version or p.model <> $1)`;
 
-/** Those that nobody works on, after the given one. */
+/** The next ones, after the given one. */
 export const listDue = (
   queries: Queries,
-  { model, at, after, limit }: { model: string; at: Date; after: number; limit: number },
-): Promise<DueMerchant[]> =>
-  queries.all(
-    `select v.merchant_id, v.version from ${DUE} and v.merchant_id > $2
-        and (p.leased_until is null or p.leased_until <= $3)
-      order by v.merchant_id limit $4`,
-    [model, after, at.toISOString(), limit],
-  );
+  { model, after, limit }: { model: string; after: number; limit: number },
+): Promise<{ merchant_id: MerchantId }[]> =>
+  queries.all(`select v.merchant_id from ${DUE} and v.merchant_id > $2 order by v.merchant_id limit $3`, [
+    model,
+    after,
+    limit,
+  ]);
 
 export async function countDue(queries: Reads, model: string): Promise<number> {
   const row = await queries.one<{ count: number }>(`select count(*) as count from ${DUE}`, [model]);
   return row?.count ?? 0;
 }
 
-export interface Lease {
-  id: string;
-  until: Date;
+/** A walk through the documents as they were at a version. Whoever goes on writes how far it has got, if nobody else has. */
+export interface Walk {
+  model: string;
+  walk_version: string;
+  /** The last document that is done. */
+  position: number;
 }
 
-/** The last document that is done. Undefined if another worker was faster. */
-export async function claim(
+/** Goes on with a walk, or begins one. Undefined if the merchant has no documents any more. */
+export async function continueWalk(
   queries: Queries,
-  { merchant_id, version }: DueMerchant,
-  { model, lease, at }: { model: string; lease: Lease; at: Date },
-): Promise<{ position: number } | undefined> {
-  const sameWalk = `vector_progress.model = excluded.model and vector_progress.walk_version <> ''`;
-  const [row] = await queries.run<{ position: number }>(
-    `insert into vector_progress (merchant_id, model, walk_version, lease, leased_until) values ($1, $2, $3, $4, $5)
-      on conflict (merchant_id) do update set lease = excluded.lease, leased_until = excluded.leased_until,
-        position = case when ${sameWalk} then vector_progress.position else 0 end,
-        walk_version = case when ${sameWalk} then vector_progress.walk_version else excluded.walk_version end,
+  merchantId: MerchantId,
+  model: string,
+): Promise<Walk | undefined> {
+  const walk = await queries.one<Walk>(
+    'select model, walk_version, position from vector_progress where merchant_id = $1',
+    [merchantId],
+  );
+  if (walk?.model === model && walk.walk_version !== '') return walk;
+  const live = await queries.one<{ version: string }>(
+    `select version from live_versions where merchant_id = $1 and topic = 'knowledge'`,
+    [merchantId],
+  );
+  if (!live) return undefined;
+  const [begun] = await queries.run<Walk>(
+    `insert into vector_progress (merchant_id, model, walk_version) values ($1, $2, $3)
+      on conflict (merchant_id) do update set position = 0, walk_version = excluded.walk_version,
         complete_version = case when vector_progress.model = excluded.model
           then vector_progress.complete_version else '' end,
         model = excluded.model
-      where vector_progress.leased_until <= $6 returning position`,
-    [merchant_id, model, version, lease.id, lease.until.toISOString(), at.toISOString()],
+      returning model, walk_version, position`,
+    [merchantId, model, live.version],
   );
-  return row;
+  return begun;
 }
 
-/** False if another worker has the lease now. */
-export async function keepLease(queries: Queries, merchantId: MerchantId, lease: Lease): Promise<boolean> {
-  const rows = await queries.run(
-    'update vector_progress set leased_until = $3 where merchant_id = $1 and lease = $2 returning merchant_id',
-    [merchantId, lease.id, lease.until.toISOString()],
-  );
-  return rows.length > 0;
-}
+const IS_WALK = 'merchant_id = $1 and model = $2 and walk_version = $3 and position = $4';
+const walkParams = (merchantId: MerchantId, { model, walk_version, position }: Walk) =>
+  [merchantId, model, walk_version, position] as const;
 
-/** Ends the lease. `position` undefined: all documents of the walk are done. */
-export async function release(
+/** `position` undefined: all documents of the walk are done. */
+export async function moveWalk(
   queries: Queries,
   merchantId: MerchantId,
-  { id }: Lease,
+  walk: Walk,
   position: number | undefined,
 ): Promise<void> {
-  const progress =
-    position === undefined
-      ? `complete_version = walk_version, walk_version = '', position = 0`
-      : 'position = cast($3 as bigint)';
-  await queries.run(
-    `update vector_progress set lease = '', leased_until = '', ${progress} where merchant_id = $1 and lease = $2`,
-    position === undefined ? [merchantId, id] : [merchantId, id, position],
-  );
+  const params = walkParams(merchantId, walk);
+  if (position === undefined)
+    await queries.run(
+      `update vector_progress set complete_version = walk_version, walk_version = '', position = 0 where ${IS_WALK}`,
+      params,
+    );
+  else await queries.run(`update vector_progress set position = $5 where ${IS_WALK}`, [...params, position]);
 }
 
 export interface DocumentTexts {
@@ -126,16 +124,11 @@ export interface MadeVectors {
   vectors: Readonly<Record<string, string>>;
 }
 
-/** Documents that were deleted in between are left out. False if another worker has the lease now. */
+/** Documents that were deleted in between are left out. False if another worker has gone on meanwhile. */
 export const writeVectors = (
   database: Database,
   merchantId: MerchantId,
-  {
-    lease,
-    model,
-    made,
-    position,
-  }: { lease: Lease; model: string; made: readonly MadeVectors[]; position: number },
+  { walk, made, position }: { walk: Walk; made: readonly MadeVectors[]; position: number },
 ): Promise<boolean> =>
   database.transaction(async (tx) => {
     const ids = made.map(({ document }) => document.id);
@@ -146,12 +139,11 @@ export const writeVectors = (
     const existing = new Set(rows.map(({ id }) => id));
     // The row is locked until the commit, so changes become visible in the order of their numbers.
     const [progress] = await tx.run<{ change: number }>(
-      `update vector_progress set change = change + 1, position = $3 where merchant_id = $1 and lease = $2
-        returning change`,
-      [merchantId, lease.id, position],
+      `update vector_progress set change = change + 1, position = $5 where ${IS_WALK} returning change`,
+      [...walkParams(merchantId, walk), position],
     );
     if (!progress) return false;
-    const params: Param[] = [merchantId, model, progress.change];
+    const params: Param[] = [merchantId, walk.model, progress.change];
     const values = made
       .filter(({ document }) => existing.has(document.id))
       .map(({ document: { id, version, updated_at }, vectors }) => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import { UNDO_SECONDS_MAX } from '../../contract/notifications.ts';
 import type { Queries, Reads } from '../../database/database.ts';
+import { type JobKey, merchantsOf, pauseEnd } from '../../jobs/job.ts';
 import type { Hold } from './mark.ts';
 import type { Decided, Settled } from './perform.ts';
 
@@ -39,15 +40,17 @@ export function readHeld({ held }: Pick<Hold, 'held'>): HeldAnswer {
   }
 }
 
-/** The merchants with answers that can no longer be undone, longest ago first. */
-export async function findDueMerchants(queries: Queries, at: Date, limit: number): Promise<MerchantId[]> {
+/** The next merchants with answers that can no longer be undone. One with many takes a page, not the whole look. */
+export async function findDueMerchants(
+  queries: Queries,
+  { at, after, limit }: { at: Date; after: number; limit: number },
+): Promise<JobKey[]> {
   const rows = await queries.all<{ merchant_id: MerchantId }>(
-    // Without the plus SQLite reads the other index as a whole, because it is sorted by merchant.
-    `select +merchant_id as merchant_id from notifications where undo_until is not null and undo_until <= $1
-      group by +merchant_id order by min(undo_until) limit $2`,
-    [at.toISOString(), limit],
+    `select merchant_id from notifications where merchant_id > $1 and undo_until is not null and undo_until <= $2
+      order by merchant_id limit $3`,
+    [after, at.toISOString(), limit],
   );
-  return rows.map(({ merchant_id }) => merchant_id);
+  return merchantsOf(rows);
 }
 
 export interface DueAnswer {
@@ -74,21 +77,16 @@ export function listDue(
 
 const PAUSE_MS = { min: 1000, max: 5 * 60_000 };
 
-/**
- * After it could not be performed: due again when it has waited half as long again, so that others come first. It can
- * still be undone. If it was performed or taken back meanwhile, nothing changes.
- */
+/** After it could not be performed, so that others come first. It can still be undone, if nothing changed meanwhile. */
 export async function postpone(
   queries: Queries,
   merchantId: MerchantId,
   { id, held, undo_until, updated_at }: DueAnswer,
   at: Date,
 ): Promise<void> {
-  const waitedMs = at.getTime() - Date.parse(updated_at);
-  const pauseMs = Math.min(Math.max(waitedMs / 2, PAUSE_MS.min), PAUSE_MS.max);
   await queries.run(
     'update notifications set undo_until = $4 where merchant_id = $1 and id = $2 and undo_until = $3 and held = $5',
-    [merchantId, id, undo_until, new Date(at.getTime() + pauseMs).toISOString(), held],
+    [merchantId, id, undo_until, pauseEnd(Date.parse(updated_at), at, PAUSE_MS).toISOString(), held],
   );
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { dispatchAlerts } from '../../../src/alerts/dispatch.ts';
+import { followForAlerts } from '../../../src/alerts/dispatch.ts';
+import { startJobs } from '../../../src/jobs/runner.ts';
 import { createLogger } from '../../../src/log.ts';
 import { type Merchant, newMerchant, useMerchant } from '../../support/merchants.ts';
 import { assertError, type Deskbell, login, logout, onEachEngine, type Reply } from '../../support/server.ts';
@@ -284,7 +285,10 @@ onEachEngine('alerts that two workers make of the same events', (engine) => {
     for (let n = 0; n < 3; n += 1) await shop.raise();
     const { database, clock } = shop.deskbell;
     const log = createLogger({ logLevel: 'silent', logPretty: false });
-    await Promise.all([1, 2, 3, 4].map(() => dispatchAlerts({ database, log, now: clock.now })));
+    const worker = () => startJobs([followForAlerts(database, clock.now)], { database, log, now: clock.now });
+    const workers = [1, 2, 3, 4].map(worker);
+    await Promise.all(workers.map((each) => each.idle()));
+    await Promise.all(workers.map((each) => each.stop()));
     const alerts = await database.all<{ reference: string }>(
       'select reference from deliveries where merchant_id = $1 and endpoint_id > 1000000',
       [shop.id],

@@ -3,7 +3,7 @@ import { after, before, it } from 'node:test';
 import type { Database, Param } from '../../../src/database/database.ts';
 import { createBreaker } from '../../../src/delivery/worker/breaker.ts';
 import { UNTIL_RESUMED } from '../../../src/delivery/worker/stops.ts';
-import type { Worker } from '../../../src/delivery/worker/worker.ts';
+import type { Runner } from '../../../src/jobs/runner.ts';
 import { onEachEngine } from '../../support/server.ts';
 import {
   AURORA_ID,
@@ -26,7 +26,7 @@ const CALLS_MAX = 8;
 
 onEachEngine('the circuit breaker of a channel', (engine) => {
   /** Two on PostgreSQL, which share only the database, like two servers. */
-  const workers: Worker[] = [];
+  const workers: Runner[] = [];
   let timeoutMs = TIMEOUT_MS;
   // Before the hook that closes the database.
   after(async () => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { CHANGES } from '../../../src/database/database.ts';
+import { startJobs } from '../../../src/jobs/runner.ts';
 import { type Embed, EmbeddingsFailure } from '../../../src/knowledge/embeddings/client.ts';
-import { startVectorMaker } from '../../../src/knowledge/embeddings/make.ts';
-import { claim, countDue, listDue } from '../../../src/knowledge/embeddings/store.ts';
+import { makeVectors } from '../../../src/knowledge/embeddings/make.ts';
+import { countDue } from '../../../src/knowledge/embeddings/store.ts';
 import { encode, hashOf, toStored } from '../../../src/knowledge/embeddings/vectors.ts';
 import { createLogger } from '../../../src/log.ts';
 import { EMBEDDINGS_KEY, useEmbeddings } from '../../support/embedding.ts';
@@ -209,16 +210,18 @@ onEachEngine('a worker that makes vectors', (engine) => {
     const { database, clock } = deskbell;
     let looks = 0;
     let requests = 0;
-    const maker = startVectorMaker({
-      ...{ database, model: 'meaning-1', log: LOG },
-      embed: async () => {
-        requests += 1;
-        throw new EmbeddingsFailure('HTTP_429', { retryAfterMs: 600_000 });
-      },
-      now: () => {
-        looks += 1;
-        return clock.now();
-      },
+    const now = () => {
+      looks += 1;
+      return clock.now();
+    };
+    const embed = async () => {
+      requests += 1;
+      throw new EmbeddingsFailure('HTTP_429', { retryAfterMs: 600_000 });
+    };
+    const maker = startJobs([makeVectors({ database, model: 'meaning-1', embed })], {
+      database,
+      log: LOG,
+      now,
     });
     const looksAgain = async () => {
       const before = looks;
@@ -245,7 +248,8 @@ onEachEngine('a worker that makes vectors', (engine) => {
   it('leaves a merchant to the one that has it, and writes nothing when another one has taken over', async () => {
     const { database, clock } = deskbell;
     const model = 'meaning-2';
-    const maker = (embed: Embed) => startVectorMaker({ database, model, embed, now: clock.now, log: LOG });
+    const maker = (embed: Embed) =>
+      startJobs([makeVectors({ database, model, embed })], { database, log: LOG, now: clock.now });
     const waiting = Promise.withResolvers<void>();
     const held: string[] = [];
     const [ofFirst, ofSecond] = [toStored([1, 0]), toStored([0, 1])];
@@ -275,16 +279,5 @@ onEachEngine('a worker that makes vectors', (engine) => {
     const rows = await database.all<{ vectors: string }>('select vectors from document_vectors');
     const vectors = new Set(rows.flatMap(({ vectors }) => Object.values(JSON.parse(vectors))));
     assert.deepEqual([...vectors], [encode(ofSecond)]);
-  });
-
-  it('does not get a merchant that another one took at the same moment', async () => {
-    const { database, clock } = deskbell;
-    const [at, model] = [clock.now(), 'meaning-3'];
-    const [due] = await listDue(database, { model, at, after: 0, limit: 1 });
-    const until = new Date(at.getTime() + 60_000);
-    const claims = ['one', 'two', 'three'].map((id) =>
-      claim(database, due!, { model, lease: { id, until }, at }),
-    );
-    assert.equal((await Promise.all(claims)).filter((claimed) => claimed).length, 1);
   });
 });

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Param } from '../../../src/database/database.ts';
+import { startJobs } from '../../../src/jobs/runner.ts';
 import { enqueueMail } from '../../../src/mail/queue.ts';
-import { startResealing } from '../../../src/reseal.ts';
+import { resealRegularly } from '../../../src/reseal.ts';
 import { createVault, type Vault } from '../../../src/secrets.ts';
 import { runAsProcess, settingsOf } from '../../support/command.ts';
 import { killSettings } from '../../support/copying.ts';
@@ -60,7 +61,8 @@ onEachEngine('encrypting again', (engine) => {
       },
     };
     const log = { info: (text: string) => said.push(text), warn() {} } as never;
-    return startResealing({ database: watched, vault, log, lookEveryMs: 1 })!;
+    const job = resealRegularly({ database: watched, vault, log, everyMs: 1 })!;
+    return startJobs([job], { database: watched, log, now: () => new Date() });
   };
 
   it('loses nothing when the worker is killed, and several others continue at the same time', async () => {

@@ -34,6 +34,7 @@ const OUTSIDE_REQUESTS: Readonly<Record<string, readonly string[]>> = {
     'src/cli/checks.ts',
     'src/delivery/channels/settings.ts merchantsWithOwnChannel',
     'src/delivery/queue/state.ts countOpen',
+    'src/jobs/leases.ts listFailing',
     'src/delivery/queue/state.ts mostOpen',
     'src/delivery/queue/state.ts readQueueState',
     'src/mail/queue.ts countQueuedMails',
@@ -66,6 +67,7 @@ const SCANS: Readonly<Record<string, string>> = {
   // Commands about one merchant.
   'src/erasure/store.ts countErasures': 'a row per erasure that is not finished',
   'src/export/sections.ts': 'what one person has, among the rows of their merchant',
+  'src/erasure/store.ts takeErasure': 'a row per erasure that is not finished',
   // Metrics.
   'src/delivery/queue/state.ts readQueueAges': 'the first row of an index for each queue',
   'src/delivery/queue/state.ts readQueueFigures': 'counts what is open up to a limit',
@@ -103,7 +105,7 @@ const READS_ACROSS: Readonly<Record<string, string>> = {
   'src/delivery/channels/settings.ts': 'the channels of all merchants, read once',
   'src/mail/queue.ts': 'how many mails somebody got from all merchants, and what is due: by an index',
   // In the background.
-  'src/alerts/mails.ts writeDueMails': 'looks for alert mails that are due',
+  'src/alerts/mails.ts due': 'looks for alert mails that are due',
   'src/alerts/positions.ts listDue': 'looks for alert logs with new events',
   'src/cleanUp.ts cleanUp': 'looks for merchants with expired rows, and removes those of one after another',
   'src/conversations/person.ts': 'a customer who is erased may be known to several merchants',
@@ -114,7 +116,7 @@ const READS_ACROSS: Readonly<Record<string, string>> = {
   'src/delivery/queue/noticed.ts listUnnoticed': 'the delivery worker looks for messages that need attention',
   'src/delivery/queue/release.ts': 'when sending goes on: the queues that have waited',
   'src/delivery/queue/statuses.ts': 'what WhatsApp reports names no merchant',
-  'src/erasure/store.ts takeErasure': 'looks for erasures that are due',
+  'src/erasure/store.ts listDue': 'looks for erasures that are due',
   'src/events/log.ts': 'looks for merchants with many or old events without a position',
   'src/knowledge/confidence/store.ts removeOldOutcomes': 'goes from merchant to merchant',
   'src/knowledge/embeddings/store.ts': 'looks for merchants whose documents need vectors, and counts them',

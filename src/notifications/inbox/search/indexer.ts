@@ -1,6 +1,6 @@
-import type { Logger } from 'pino';
 import type { MerchantId } from '../../../contract/ids.ts';
-import { CHANGES, type Database, DatabaseUnavailable, type Engine } from '../../../database/database.ts';
+import { CHANGES, type Database, type Engine } from '../../../database/database.ts';
+import { type Job, merchantsOf } from '../../../jobs/job.ts';
 import {
   continueChange,
   findChanged,
@@ -11,14 +11,6 @@ import {
 } from './store.ts';
 import { indexedWordsOf, readTexts } from './texts.ts';
 
-export interface InboxIndexer {
-  stop(): Promise<void>;
-}
-
-/** Signals may be lost with their connection. */
-const POLL_MS = 2000;
-/** Changes within this time share one look. */
-const LOOK_EVERY_MS = 500;
 /** Changes of one merchant before the next has its turn. On SQLite nothing else happens meanwhile. */
 const BATCH_MAX: Record<Engine, number> = { sqlite: 50, postgres: 100 };
 /** Long texts take long: then a batch is shorter. */
@@ -27,69 +19,16 @@ const BATCH_MAX_MS = 10;
 const READ_AT_ONCE = 10;
 
 /** Moves what has changed into the index of the inbox, one batch per merchant in turn. */
-export function startInboxIndexer({ database, log }: { database: Database; log: Logger }): InboxIndexer {
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> | undefined;
-  let failing = false;
-
-  function lookSoon(): void {
-    if (running || stopped) return;
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      running = indexAll().finally(() => {
-        running = undefined;
-      });
-    }, LOOK_EVERY_MS).unref();
-  }
-
-  async function indexAll(): Promise<void> {
-    try {
-      let after = 0;
-      for (let done = 0; !stopped; ) {
-        const merchantIds = await findChanged(database, after);
-        for (const merchantId of merchantIds) {
-          if (stopped) return;
-          done += await indexOne(merchantId);
-          after = merchantId;
-        }
-        if (merchantIds.length > 0) continue;
-        // Those that another worker has locked are left to it.
-        if (done === 0) break;
-        [after, done] = [0, 0];
-      }
-      failing = false;
-    } catch (err) {
-      // Once per outage.
-      if (!failing) log.warn({ err }, 'cannot index the inbox; will retry');
-      failing = true;
-    }
-  }
-
-  async function indexOne(merchantId: MerchantId): Promise<number> {
-    try {
-      return await indexNext(database, merchantId);
-    } catch (err) {
-      // A problem with one merchant must not stop the others.
-      if (err instanceof DatabaseUnavailable) throw err;
-      log.error({ err, merchant_id: merchantId }, 'cannot index an inbox; will retry');
-      return 0;
-    }
-  }
-
-  const stopListening = database.listen(CHANGES, lookSoon);
-  const poll = setInterval(lookSoon, POLL_MS).unref();
-  lookSoon();
-  return {
-    async stop() {
-      stopped = true;
-      stopListening();
-      clearInterval(poll);
-      clearTimeout(timer);
-      await running;
-    },
-  };
-}
+export const indexInboxes = (database: Database): Job => ({
+  name: 'inbox index',
+  purpose: 'index an inbox',
+  everyMs: 2000,
+  wakes: [CHANGES],
+  gatherMs: 500,
+  due: async ({ after }) => merchantsOf(await findChanged(database, after?.merchant_id ?? 0)),
+  // If another worker has it, it is left to that one.
+  run: async ({ merchant_id }) => ((await indexNext(database, merchant_id)) > 0 ? 'more' : 'done'),
+});
 
 /**
  * Indexes a merchant's newest changes, and returns how many are done. The changes are read before the texts, so the texts

@@ -24,13 +24,11 @@ export const listChanges = (queries: Queries, merchantId: MerchantId, limit: num
 const CHANGES_LOOKED_AT = 100;
 
 /** The next merchants after this one that have changes. None if there are no more. */
-export async function findChanged(queries: Queries, after: number): Promise<MerchantId[]> {
-  const rows = await queries.all<{ merchant_id: MerchantId }>(
+export const findChanged = (queries: Queries, after: number): Promise<{ merchant_id: MerchantId }[]> =>
+  queries.all(
     `select merchant_id from inbox_changes where merchant_id > $1 order by merchant_id limit ${CHANGES_LOOKED_AT}`,
     [after],
   );
-  return [...new Set(rows.map(({ merchant_id }) => merchant_id))];
-}
 
 export async function listOfConversation(
   queries: Queries,
