@@ -32,7 +32,7 @@ async function openApiDocument(): Promise<string> {
     config,
     log,
     // The routes only ask for its kind.
-    database: { engine: 'sqlite', isSpread: false } as Database,
+    database: { engine: 'sqlite' } as Database,
     metrics: createMetrics({ version: VERSION, engine: 'sqlite', role: 'server' }),
     now: () => new Date(),
   } as Parts;

@@ -38,11 +38,5 @@ export const inSelect = (engine: Engine, column: string, select: string): string
   // As an array for the same reason as above.
   engine === 'sqlite' ? `${column} in (${select})` : `${column} = any(array(${select}))`;
 
-/** SQL: the keys in two arrays, merchants and ids, pair by pair. */
-export const keyPairs = (engine: Engine, merchantIds: string, ids: string): string =>
-  engine === 'sqlite'
-    ? `select m.value, i.value from json_each(${merchantIds}) m join json_each(${ids}) i on i.key = m.key`
-    : `select * from unnest(cast(${merchantIds} as bigint[]), cast(${ids} as bigint[]))`;
-
 /** SQL: a select keeps its rows locked until the transaction ends. SQLite runs one transaction at a time. */
 export const FOR_UPDATE: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };

@@ -9,8 +9,6 @@ import { readOfMerchants } from '../database/ofMerchants.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const NUMBER_MAX = 1000;
-/** With one insert, where each event has parameters of its own. */
-const WRITTEN_AT_ONCE = 100;
 /** Of one merchant in one round, so that the others get their turn. */
 const BATCHES_MAX = 10;
 /** Of a merchant. The oldest are removed when new ones are numbered. */
@@ -53,19 +51,13 @@ const MERCHANTS: Readonly<Record<Engine, string>> = {
   postgres: 'select unnest(cast($1 as bigint[])) as id',
 };
 
-/** The same where the tables are spread: it visits the nodes of these merchants. */
-const OF_MERCHANTS = idIn('postgres', 'merchant_id', '$1');
-
-/** Those of the merchants that have events without a position. */
+/** Those of the merchants that have events without a position: few, because they get it at each look. */
 export async function withNewEvents(
   queries: Queries,
   merchantIds: readonly MerchantId[],
 ): Promise<MerchantId[]> {
   const rows = await queries.all<{ id: MerchantId }>(
-    queries.isSpread
-      ? `select distinct merchant_id as id from new_events where ${OF_MERCHANTS}`
-      : `select m.id from (${MERCHANTS[queries.engine]}) m
-          where exists (select 1 from new_events e where e.merchant_id = m.id)`,
+    `select distinct merchant_id as id from new_events where ${idIn(queries.engine, 'merchant_id', '$1')}`,
     [merchantIds],
   );
   return rows.map(({ id }) => id);
@@ -115,33 +107,22 @@ export async function numberBatch(database: Database, merchantId: MerchantId): P
   return numbered === NUMBER_MAX;
 }
 
-/** On a cluster it reads the events before it writes them: there, an insert of a select takes a hundred times as long. */
+/** Reads the events before it writes them: on a cluster, an insert of a select takes a hundred times as long. */
 async function giveNumbers(
   tx: Transaction,
   merchantId: MerchantId,
   seqs: readonly number[],
   after: number,
 ): Promise<void> {
-  if (!tx.isSpread) {
-    await tx.run(
-      `insert into events (merchant_id, position, ${FIELDS})
-        select merchant_id, cast($3 as bigint) + row_number() over (order by seq), ${FIELDS}
-          from new_events where ${ownIdIn(tx, '$1', '$2', 'seq')}`,
-      [merchantId, seqs, after],
-    );
-    return;
-  }
-  for (let from = 0; from < seqs.length; from += WRITTEN_AT_ONCE) {
-    const rows = await tx.all<Record<string, Param>>(
-      `select ${FIELDS} from new_events where ${ownIdIn(tx, '$1', '$2', 'seq')} order by seq`,
-      [merchantId, seqs.slice(from, from + WRITTEN_AT_ONCE)],
-    );
-    await insertRows(
-      tx,
-      'events',
-      rows.map((row, index) => ({ ...row, merchant_id: merchantId, position: after + from + index + 1 })),
-    );
-  }
+  const rows = await tx.all<Record<string, Param>>(
+    `select ${FIELDS} from new_events where ${ownIdIn(tx, '$1', '$2', 'seq')} order by seq`,
+    [merchantId, seqs],
+  );
+  await insertRows(
+    tx,
+    'events',
+    rows.map((row, index) => ({ ...row, merchant_id: merchantId, position: after + index + 1 })),
+  );
 }
 
 /**
@@ -153,19 +134,14 @@ export async function numberUnread(
   merchantIds: readonly MerchantId[],
   at: Date,
 ): Promise<void> {
-  const merchants = await database.all<{ id: MerchantId; waiting: number | null; oldest: string | null }>(
-    database.isSpread
-      ? `select merchant_id as id, case when count(*) > ${NUMBER_MAX} then 1 end as waiting, min(at) as oldest
-          from new_events where ${OF_MERCHANTS} group by merchant_id`
-      : `select m.id, (select e.seq from new_events e where e.merchant_id = m.id
-            order by e.seq limit 1 offset ${NUMBER_MAX}) as waiting,
-            (select e.at from new_events e where e.merchant_id = m.id order by e.seq limit 1) as oldest
-          from (${MERCHANTS[database.engine]}) m`,
-    [merchantIds],
-  );
   const yesterday = new Date(at.getTime() - DAY_MS).toISOString();
-  for (const { id, waiting, oldest } of merchants) {
-    if (waiting === null && (oldest === null || oldest >= yesterday)) continue;
+  for (const id of merchantIds) {
+    const row = await database.one<{ waiting: number | null; oldest: string | null }>(
+      `select (select seq from new_events where merchant_id = $1 order by seq limit 1 offset ${NUMBER_MAX}) as waiting,
+          (select at from new_events where merchant_id = $1 order by seq limit 1) as oldest`,
+      [id],
+    );
+    if (row!.waiting === null && (row!.oldest === null || row!.oldest >= yesterday)) continue;
     for (let left = BATCHES_MAX; left > 0 && (await numberBatch(database, id)); left -= 1);
   }
 }

@@ -27,7 +27,7 @@ conversations: FEATURE auth/columns.ts auth/guard.ts delivery/phone.ts delivery/
   delivery/attention.ts delivery/queue/control/ delivery/queue/deliveries.ts delivery/queue/enqueue.ts
   events/record.ts merchants/storage.ts merchants/store.ts
 # Describes what features do later, and runs it.
-jobs: contract/ids.ts database/database.ts database/expiry.ts
+jobs: contract/ids.ts database/database.ts database/tables.ts
 # Every feature logs its events, so this one imports no other.
 events: FEATURE
 # Reads the records of CSV and JSON Lines files.

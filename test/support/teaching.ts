@@ -36,7 +36,9 @@ export function useKnowledge(engine: Engine) {
         ...(await findAuthor(tx, id, author)),
       });
     });
-  const make = async (lesson: Partial<Lesson> = {}) => (await teach(lesson))!.documentId;
+  /** A new document, also from an answer that says nothing by itself. */
+  const make = async (lesson: Partial<Lesson> = {}) =>
+    (await teach({ teach: { do: 'new' }, ...lesson }))!.documentId;
   /** What an import from a file does. */
   const importAll = (
     contents: readonly { title: string; body: string; wordings?: string[] }[],

@@ -1,6 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Database, Dialect, Engine, Queries } from '../../database/database.ts';
-import { ownIdIn } from '../../database/ids.ts';
+import type { Database, Engine, Queries } from '../../database/database.ts';
+import { idIn, ownIdIn } from '../../database/ids.ts';
 import { wakeAll } from './release.ts';
 import { waitForStatus } from './settle.ts';
 import { firstOfLane, isNotErased, NEVER, notificationIdOf, OPEN, type Queue, REST_MAX_MS } from './table.ts';
@@ -151,29 +151,25 @@ async function look(queries: Queries, queue: Queue, { channelId, at }: Turn) {
       order by due_at, id limit ${LOOK_MAX}) due_${mode}`;
   const nextOf = (mode: string) => `(select min(due_at) from deliveries
       where merchant_id = $1 and endpoint_id = $3 and mode = '${mode}' and state in ${OPEN} and due_at > $2) as next_${mode}`;
-  const isStopped = `(select 1 from channel_stops where channel_id = $4 and kind = 'refused' and until > $2) as stopped`;
   // A left join, so that the version is returned even if no message is due.
-  const rows = await queries.all<
-    DueRow & { version: string; next_reply: string; next_campaign: string; stopped: number | null }
-  >(
+  const rows = await queries.all<DueRow & { version: string; next_reply: string; next_campaign: string }>(
     `select q.version, ${nextOf('reply')}, ${nextOf('campaign')}, d.id, d.mode, d.state, d.channel_id,
         d.unsettled_since, ${firstOfLane[queries.engine]('$1', 'd.recipient', 'd.mode')} as first_id
-        ${queries.isSpread ? '' : `, ${isStopped}`}
       from delivery_queues q left join (${dueOf('reply')} union all ${dueOf('campaign')}) d on true
       where q.merchant_id = $1 and q.endpoint_id = $3 order by d.due_at, d.id`,
-    [queue.merchant_id, at.toISOString(), queue.endpoint_id, ...(queries.isSpread ? [] : [channelId])],
+    [queue.merchant_id, at.toISOString(), queue.endpoint_id],
   );
   const [firstRow] = rows;
   return {
     version: firstRow?.version,
-    // Then after the messages: whoever stops a channel because of a message writes both in one transaction.
-    isStopped: queries.isSpread ? await isRefused(queries, channelId, at) : firstRow?.stopped === 1,
+    // After the messages: whoever stops a channel because of a message writes both in one transaction.
+    isStopped: await isRefused(queries, channelId, at),
     nextAt: earliest(firstRow?.next_reply, firstRow?.next_campaign),
     rows: rows.filter(({ id }) => id !== null),
   };
 }
 
-/** Where the tables are spread, the stops are on another node than the messages. */
+/** In a statement of its own: on a cluster, the stops are on another node than the messages. */
 const isRefused = async (queries: Queries, channelId: string, at: Date): Promise<boolean> =>
   (await queries.one(
     `select 1 as stopped from channel_stops where channel_id = $1 and kind = 'refused' and until > $2`,
@@ -185,43 +181,27 @@ const earliest = (...times: (string | null | undefined)[]): string =>
 
 type Taking = Turn & { ids: readonly number[]; version: string; dueAt: string };
 
-/** A claimed message is due again when the lease ends. Of two workers the first gets it, and the second gets nothing. */
-const takeSql = (
-  dialect: Dialect,
-) => `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3,
-    unsettled_since = null, waiting_for = null, due_at = $4, updated_at = $5
-  where ${ownIdIn(dialect, '$1', '$2')} and state in ${OPEN} and due_at <= $5
-    and (endpoint_id > 0 or ${isNotErased('deliveries', '$1')})
-  returning ${CLAIMED_COLUMNS}`;
-
-/** Does nothing if something has changed since the look: that change has set when the queue is due. */
-const moveSql = (
-  endpoint: string,
-  version: string,
-  dueAt: string,
-  more = '',
-) => `update delivery_queues set due_at = ${dueAt}
-  where merchant_id = $1 and endpoint_id = ${endpoint} and version = ${version} ${more} returning merchant_id`;
-
-/** Takes the messages and moves the queue: on PostgreSQL in one statement, which saves a round trip and a commit. */
-async function take(
+/**
+ * Takes the messages and moves the queue. A claimed message is due again when the lease ends. Of two workers the first gets
+ * it, and the second gets nothing.
+ */
+const take = (
   database: Database,
   queue: Queue,
   { ids, channelId, at, leaseUntil, version, dueAt }: Taking,
-): Promise<Claimed[]> {
-  const params = [queue.merchant_id, ids, channelId, leaseUntil.toISOString(), at.toISOString()];
-  if (database.engine === 'sqlite') {
-    const taken = database.run<Claimed>(takeSql(database), params);
-    const moved = moveQueue(database, queue, { version, dueAt });
-    return (await Promise.all([taken, moved]))[0].sort((a, b) => a.id - b.id);
-  }
-  const claimed = await database.run<Claimed>(
-    `with taken as (${takeSql(database)}), moved as (${moveSql('$6', '$7', '$8')})
-      select * from taken order by id`,
-    [...params, queue.endpoint_id, version, dueAt],
-  );
-  return claimed;
-}
+): Promise<Claimed[]> =>
+  database.transaction(async (tx) => {
+    const taken = await tx.run<Claimed>(
+      `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3,
+          unsettled_since = null, waiting_for = null, due_at = $4, updated_at = $5
+        where ${ownIdIn(tx, '$1', '$2')} and state in ${OPEN} and due_at <= $5
+          and (endpoint_id > 0 or ${isNotErased('deliveries', '$1')})
+        returning ${CLAIMED_COLUMNS}`,
+      [queue.merchant_id, ids, channelId, leaseUntil.toISOString(), at.toISOString()],
+    );
+    await moveQueue(tx, queue, { version, dueAt });
+    return taken.sort((a, b) => a.id - b.id);
+  });
 
 const SHARED: Record<Engine, string> = { sqlite: '', postgres: 'for share' };
 
@@ -229,44 +209,33 @@ const SHARED: Record<Engine, string> = { sqlite: '', postgres: 'for share' };
  * Hides messages from further looks until the first of their lane is finished, which makes the next one due. So each
  * is read only once. The first is locked here, so it cannot finish between the look and this statement.
  */
-async function block(database: Database, merchantId: MerchantId, rows: readonly DueRow[]): Promise<void> {
-  const firstOnes = `select id as first_id, recipient as customer, mode as lane from deliveries
-    where ${ownIdIn(database, '$1', '$2')} and state in ${OPEN}
-    order by id ${SHARED[database.engine]}`;
-  const firstIds = [...new Set(rows.map(({ first_id }) => first_id))];
-  const ids = rows.map(({ id }) => id);
-  if (database.isSpread) {
-    // A cluster does not lock rows in a part of an update.
-    await database.transaction(async (tx) => {
-      await tx.all(firstOnes, [merchantId, firstIds]);
-      await tx.run(
-        `update deliveries set due_at = '${NEVER}'
-          where merchant_id = $1 and id = any(cast($3 as bigint[])) and state in ('queued', 'waiting')
-            and exists (select 1 from deliveries f where f.merchant_id = $1 and f.id = any(cast($2 as bigint[]))
-              and f.state in ${OPEN} and f.recipient = deliveries.recipient and f.mode = deliveries.mode
-              and f.id < deliveries.id)
-          returning id`,
-        [merchantId, firstIds, ids],
-      );
-    });
-    return;
-  }
-  await database.run(
-    `with first_ones as (${firstOnes})
-      update deliveries set due_at = '${NEVER}' from first_ones
-        where ${ownIdIn(database, '$1', '$3')} and state in ('queued', 'waiting')
-          and recipient = customer and mode = lane and id > first_id
-      returning id`,
-    [merchantId, firstIds, ids],
-  );
-}
+const block = (database: Database, merchantId: MerchantId, rows: readonly DueRow[]): Promise<void> =>
+  database.transaction(async (tx) => {
+    const firstIds = [...new Set(rows.map(({ first_id }) => first_id))];
+    await tx.all(
+      `select id from deliveries where ${ownIdIn(tx, '$1', '$2')} and state in ${OPEN} order by id ${SHARED[tx.engine]}`,
+      [merchantId, firstIds],
+    );
+    await tx.write(
+      `update deliveries set due_at = '${NEVER}'
+        where ${ownIdIn(tx, '$1', '$3')} and state in ('queued', 'waiting')
+          and exists (select 1 from deliveries f where f.merchant_id = $1 and ${idIn(tx.engine, 'f.id', '$2')}
+            and f.state in ${OPEN} and f.recipient = deliveries.recipient and f.mode = deliveries.mode
+            and f.id < deliveries.id)`,
+      [merchantId, firstIds, rows.map(({ id }) => id)],
+    );
+  });
 
+/** Does nothing if something has changed since the look: that change has set when the queue is due. */
 async function moveQueue(
   queries: Queries,
   queue: Queue,
   { version, dueAt }: { version: string; dueAt: string },
 ): Promise<void> {
-  await queries.run(moveSql('$2', '$3', '$4'), [queue.merchant_id, queue.endpoint_id, version, dueAt]);
+  await queries.write(
+    'update delivery_queues set due_at = $4 where merchant_id = $1 and endpoint_id = $2 and version = $3',
+    [queue.merchant_id, queue.endpoint_id, version, dueAt],
+  );
 }
 
 /**
@@ -311,13 +280,8 @@ export async function restQueue(
   const move = (queries: Queries) => moveQueue(queries, queue, { version: row.version, dueAt });
   if (stoppedChannel === undefined) return move(database);
   // Checked with the change: a channel that is resumed at this moment wakes only queues that already rest.
-  if (!database.isSpread) {
-    const sql = moveSql('$2', '$3', '$4', 'and exists (select 1 from channel_stops where channel_id = $5)');
-    await database.run(sql, [merchantId, endpointId, row.version, dueAt, stoppedChannel]);
-    return;
-  }
   await database.transaction(async (tx) => {
-    const stop = 'select channel_id from channel_stops where channel_id = $1 for share';
+    const stop = `select channel_id from channel_stops where channel_id = $1 ${SHARED[tx.engine]}`;
     if (await tx.one(stop, [stoppedChannel])) await move(tx);
   });
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
-import { conversationExists } from '../../conversations/columns.ts';
 import { CHANGES, type Database, type Transaction } from '../../database/database.ts';
 import { insertRows } from '../../database/insert.ts';
 import { storableText } from '../../database/text.ts';
@@ -97,13 +96,18 @@ export function createOutbox(
     async send(tx, merchantId, message) {
       const address = readAddress(message, defaultCountry);
       if (address.state === 'failed') return undefined;
-      // Nothing is sent to a customer who is being erased.
-      if (!(await conversationExists(tx, merchantId, message.conversationId))) return undefined;
+      if (!(await isReachable(tx, merchantId, message.conversationId))) return undefined;
       const delivery = { ...message, notificationId: null, context: '{}', mode: 'reply' as const };
       return insertMessage(tx, merchantId, delivery, address);
     },
     announce: () => database.signal(DELIVERIES),
   };
+}
+
+/** Nothing is sent to a customer who is being erased. */
+async function isReachable(tx: Transaction, merchantId: MerchantId, id: number): Promise<boolean> {
+  const sql = 'select id from conversations where merchant_id = $1 and id = $2 and erased_at is null';
+  return (await tx.one(sql, [merchantId, id])) !== undefined;
 }
 
 const RECIPIENT_LENGTH_MAX = 64;

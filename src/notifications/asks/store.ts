@@ -1,8 +1,8 @@
 import type { AskStatus, Deliver } from '../../contract/asks.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { batchPerTick } from '../../database/batchPerTick.ts';
-import type { Engine, Queries, Reads } from '../../database/database.ts';
-import { keyPairs, ownIdIn } from '../../database/ids.ts';
+import type { Queries, Reads } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
 import { isRequested } from '../columns.ts';
 
 /** What assistants asked, and how it ended: the only SQL that writes asks. */
@@ -34,28 +34,17 @@ export type FindAsk<More = unknown> = (key: Key) => Promise<(Ask & More) | undef
 /** SQL: columns of other features, sub-selects on the merchant and `asks.id`. */
 type MoreColumns = (merchantId: string) => string;
 
-/**
- * One statement for all lookups of one turn of the event loop: many may wait for one ask. On a cluster, one for each
- * merchant.
- */
+/** One statement for all lookups of a merchant in one turn of the event loop: many may wait for one ask. */
 export function createFindAsk<More>(queries: Queries, more: MoreColumns): FindAsk<More> {
   type Row = Ask & More & { merchant_id: MerchantId };
-  const select = (merchantId: string) => `select merchant_id, ${COLUMNS}, ${more(merchantId)} from asks`;
-  const readAll = (keys: readonly Key[]) =>
-    queries.all<Row>(
-      `${select('asks.merchant_id')} where (merchant_id, id) in (${keyPairs(queries.engine, '$1', '$2')})`,
-      [keys.map(({ merchantId }) => merchantId), keys.map(({ id }) => id)],
-    );
   const readOwn = ([merchantId, keys]: [MerchantId, readonly Key[]]) =>
-    queries.all<Row>(`${select('$1')} where ${ownIdIn(queries, '$1', '$2')}`, [
-      merchantId,
-      keys.map(({ id }) => id),
-    ]);
+    queries.all<Row>(
+      `select merchant_id, ${COLUMNS}, ${more('$1')} from asks where ${ownIdIn(queries, '$1', '$2')}`,
+      [merchantId, keys.map(({ id }) => id)],
+    );
   return batchPerTick(async (keys) => {
     const byMerchant = Map.groupBy(keys, ({ merchantId }) => merchantId);
-    const rows = queries.isSpread
-      ? (await Promise.all([...byMerchant].map(readOwn))).flat()
-      : await readAll(keys);
+    const rows = (await Promise.all([...byMerchant].map(readOwn))).flat();
     return keys.map(({ merchantId, id }) =>
       rows.find((row) => row.merchant_id === merchantId && row.id === id),
     );
@@ -154,16 +143,6 @@ export const endAsk = (
     [merchantId, id, status, answer ?? null, by, at.toISOString()],
   );
 
-/**
- * With more than this, all that wait are read instead: on PostgreSQL 15 ms instead of 45 ms for 10,000. On a cluster they
- * are looked up, because that needs no rows without a merchant.
- */
-const LOOK_UPS_MAX = 1000;
-const IDS: Readonly<Record<Engine, string>> = {
-  sqlite: 'select value as id from json_each($2)',
-  postgres: 'select unnest(cast($2 as bigint[])) as id',
-};
-
 /** Those of the asks that no longer wait. */
 export async function findEnded(
   queries: Queries,
@@ -171,9 +150,7 @@ export async function findEnded(
   ids: readonly number[],
 ): Promise<number[]> {
   const rows = await queries.all<{ id: number }>(
-    ids.length > LOOK_UPS_MAX && !queries.isSpread
-      ? `${IDS[queries.engine]} except select id from asks where merchant_id = $1 and status = 'waiting'`
-      : `select id from asks where ${ownIdIn(queries, '$1', '$2')} and status <> 'waiting'`,
+    `select id from asks where ${ownIdIn(queries, '$1', '$2')} and status <> 'waiting'`,
     [merchantId, ids],
   );
   return rows.map(({ id }) => id);
