@@ -90,32 +90,6 @@ onEachEngine('a customer who is being erased', (engine) => {
       [NEIGHBOUR, NEIGHBOUR],
     );
   });
-
-  it('gets no answer from somebody who had read the question before', async () => {
-    const { call, raise, conversation } = callsOf(deskbell);
-    const { database } = deskbell;
-    const id = await conversation('zqx-read');
-    const notification = await raise(id, { question: 'zqxread?' });
-    const { all, one } = database;
-    let isErased = false;
-    const eraseAfter = async <Read>(sql: string, read: Promise<Read>): Promise<Read> => {
-      const found = await read;
-      if (isErased || !sql.includes('answer_schema_id')) return found;
-      isErased = true;
-      assert.equal((await call('DELETE', `/conversation/${id}`)).status, 202);
-      return found;
-    };
-    // On a cluster it is read alone.
-    database.all = (sql, params) => eraseAfter(sql, all(sql, params));
-    database.one = (sql, params) => eraseAfter(sql, one(sql, params));
-    assertError(
-      await call('POST', `/notification/${notification}/answer`, { answer: 'Yes.' }),
-      ...([404, 'NOTIFICATION_NOT_FOUND'] as const),
-    );
-    Object.assign(database, { all, one });
-    assert.ok(isErased, 'it was erased after it was read');
-    assert.deepEqual(await all('select id from deliveries where notification_id = $1', [notification]), []);
-  });
 });
 
 onEachEngine('an erasure while a message is sent', (engine) => {
