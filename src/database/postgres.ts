@@ -152,12 +152,15 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     const beganAt = performance.now();
     const { client, release } = await connect();
     /** The statements that are sent next: the writes that nobody waits for, and all others of one turn of the event loop. */
-    let next: Statement[] = [...beginStatements(isPooled)];
+    let next: Statement[] = [];
     let turn: Promise<readonly pg.QueryResult[]> | undefined;
-    const sendNext = (timeoutMs: number) => {
-      const statements = next;
+    let isBegun = false;
+    const sendNext = async (timeoutMs: number) => {
+      const begin = isBegun ? [] : beginStatements(isPooled);
+      const statements = [...begin, ...next];
       next = [];
-      return sendAll(client, statements, timeoutMs);
+      isBegun = true;
+      return (await sendAll(client, statements, timeoutMs)).slice(begin.length);
     };
     const send: Query = async <Row>(sql: string, params?: readonly Param[]) => {
       assertTimeLeft(COMMIT_MIN_MS);
@@ -170,6 +173,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     };
     const commit = async () => {
       await turn;
+      if (!isBegun && next.length === 0) return;
       const leftMs = Math.min(msLeft(), TRANSACTION_MAX_MS - (performance.now() - beganAt));
       const timeoutMs = Math.min(Math.max(leftMs, COMMIT_MIN_MS), QUERY_TIMEOUT_MS);
       // Writes that waited longer for a lock could be committed when the caller has heard that they are not.
@@ -206,7 +210,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       // A connection that does not answer is closed without a rollback, which would make the caller wait again.
       const isUsable = error instanceof DeadlinePassed || error instanceof CommitFailed;
       broken = error instanceof DatabaseUnavailable && !isUsable;
-      if (!broken) {
+      if (isBegun && !broken) {
         const rollback = { text: 'rollback', query_timeout: COMMIT_MIN_MS } as pg.QueryConfig;
         await client.query(rollback).catch(() => {
           broken = true;

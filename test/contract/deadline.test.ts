@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { DatabaseUnavailable } from '../../src/database/database.ts';
 import { runWithDeadline } from '../../src/database/deadline.ts';
 import { databaseFile } from '../../src/database/sqliteFolder.ts';
@@ -11,6 +12,7 @@ import {
   AURORA,
   assertError,
   type Deskbell,
+  directUrl,
   NOTIFICATIONS,
   QUESTION,
   type Reply,
@@ -93,6 +95,25 @@ describe('PostgreSQL does not answer', { skip: !engines.includes('postgres') }, 
 if (engines.includes('postgres'))
   describe('a request that has used up its time', () => {
     const deskbell = useDeskbell('postgres', { DATABASE_POOL_SIZE: '1', WORKER: 'false' });
+    it('writes nothing when the lock that it waited for becomes free', async () => {
+      const { database } = deskbell;
+      const other = new pg.Client(directUrl(deskbell.config));
+      await other.connect();
+      try {
+        await other.query('begin; update merchants set name = name where id = 1');
+        const late = runWithDeadline({ endsAtMs: performance.now() + 1500 }, () =>
+          database.transaction((tx) => tx.write(`update merchants set name = 'Late' where id = 1`)),
+        );
+        await assert.rejects(late, DatabaseUnavailable);
+        await other.query('rollback');
+        await other.query('begin; lock merchants in access exclusive mode; rollback');
+        const name = await database.one<{ name: string }>('select name from merchants where id = 1');
+        assert.notEqual(name!.name, 'Late');
+      } finally {
+        await other.end();
+      }
+    });
+
     it('leaves its connection to the others', async () => {
       const { database } = deskbell;
       const connection = async () =>
